@@ -146,11 +146,11 @@ impl Branch {
 /// The log up to the fact that asked this question, and nothing after it.
 fn up_to(entries: &[Entry], question: &QuestionId) -> Option<(Vec<Entry>, RoundId, Asker)> {
     for (n, entry) in entries.iter().enumerate() {
-        for (place, fact) in entry.facts.iter().enumerate() {
+        for (index, fact) in entry.facts.iter().enumerate() {
             let Event::Asked { round, asker, questions } = fact else { continue };
             if questions.iter().any(|asked| asked.id == *question) {
                 let mut past = entries[..=n].to_vec();
-                past[n].facts.truncate(place + 1);
+                past[n].facts.truncate(index + 1);
                 return Some((past, *round, asker.clone()));
             }
         }

@@ -3,7 +3,7 @@
 //!
 //! A command may create any file, so after a command a missing file is not an error.
 
-mod closest;
+mod closest_match;
 mod elision;
 mod paths;
 
@@ -13,8 +13,8 @@ use std::fmt;
 use crate::action_plan::{ActionPlan, Replacement};
 use crate::edit::{Mismatch, apply_edit, contains};
 use crate::visible;
-pub(crate) use closest::squeezed;
-use closest::{Budget, Closest, closest};
+pub(crate) use closest_match::squeezed;
+use closest_match::{Budget, ClosestMatch, closest_match};
 use elision::elided;
 pub use paths::{PathFault, project_path, steers_agents};
 use serde::{Deserialize, Serialize};
@@ -403,9 +403,9 @@ impl Checked<'_, '_> {
             self.wrong(format!("EDIT changes nothing in {path}"), "Add a FIND and a REPLACE.");
         }
         let Some(mut text) = self.text(path, &plain) else { return };
-        let mut place = path.to_owned();
+        let mut described = path.to_owned();
         if self.check.made.contains_key(&plain) {
-            place.push_str(BY_THEN);
+            described.push_str(BY_THEN);
         }
         for edit in edits {
             if edit.find == edit.replace && !edit.find.is_empty() {
@@ -423,9 +423,9 @@ impl Checked<'_, '_> {
                     }
                     self.check_elided(path, edit.line, &edit.replace, Some(&text));
                     text = edited.text;
-                    place = format!("{path}{BY_THEN}");
+                    described = format!("{path}{BY_THEN}");
                 }
-                Err(why) => self.mismatch((path, &place), &text, edit, &why),
+                Err(why) => self.mismatch((path, &described), &text, edit, &why),
             }
         }
         self.check.made.insert(plain, Contents::Text(text));
@@ -435,24 +435,24 @@ impl Checked<'_, '_> {
         self.check.add(Some(self.index), edit.line, what, hint);
     }
 
-    /// `place` is the path in words.
-    fn mismatch(&mut self, (path, place): (&str, &str), text: &str, edit: &Replacement, why: &Mismatch) {
+    /// `described` is the path in words.
+    fn mismatch(&mut self, (path, described): (&str, &str), text: &str, edit: &Replacement, why: &Mismatch) {
         match why {
             Mismatch::Empty => {
                 let hint = "Quote the lines to change; to write a whole file, use CREATE with Overwrite.";
                 self.misplaced(edit, format!("FIND is empty for {path}"), hint);
             }
             Mismatch::Several { .. } | Mismatch::SeveralAlike { .. } => {
-                let what = why.to_string().replacen("FIND occurs", &format!("FIND occurs in {place}"), 1);
+                let what = why.to_string().replacen("FIND occurs", &format!("FIND occurs in {described}"), 1);
                 self.misplaced(edit, what, "Quote more lines around it, until it occurs once.");
             }
             Mismatch::Missing => {
-                let found = closest(text, &edit.find, path, &mut self.check.budget);
+                let found = closest_match(text, &edit.find, path, &mut self.check.budget);
                 // One or two characters occur in every file.
                 let telling = edit.replace.trim().len() > 2
                     && found.as_ref().is_none_or(|found| found.spacing.is_none());
                 let applied = telling && contains(text, &edit.replace);
-                let (what, mut hint) = missing(place, found.as_ref());
+                let (what, mut hint) = missing(described, found.as_ref());
                 if applied {
                     hint = format!(
                         "REPLACE is already in the file: if the edit was made before, leave it out. {hint}"
@@ -500,14 +500,14 @@ fn lines(text: &str) -> String {
     }
 }
 
-fn missing(path: &str, found: Option<&Closest>) -> (String, String) {
+fn missing(path: &str, found: Option<&ClosestMatch>) -> (String, String) {
     let Some(found) = found else {
         return (
             format!("FIND is not in {path}"),
             "Quote the file exactly as it is, byte for byte.".to_owned(),
         );
     };
-    let Closest { line, percent, spacing, .. } = found;
+    let ClosestMatch { line, percent, spacing, .. } = found;
     let what = format!("FIND is not in {path}; the closest place is line {line}, {percent} % alike");
     let hint =
         spacing.clone().unwrap_or_else(|| "Quote the file exactly as it is, byte for byte.".to_owned());

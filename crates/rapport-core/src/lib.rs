@@ -147,5 +147,5 @@ pub use view::{
     AgentState, AgentView, Clarified, DraftView, OpenQuestion, PhaseView, PlanView, Progress, ReviewView,
     Rounds, Status, View, WayView, WorkplaceState, WorkplaceView,
 };
-pub use want::{ActionReply, AnsweredQuestion, BatchOrder, CallReply, Order, Said, Want};
+pub use want::{ActionReply, AnsweredQuestion, BatchOrder, CallReply, Order, SentMessage, Want};
 pub use work_check::WorkCheck;

@@ -3,15 +3,15 @@
 //! The file is parsed line by line and kept as it was written. Unknown lines stay in place, byte for byte; a change
 //! touches only the section or line that it concerns.
 
-mod cut;
+mod extraction;
 mod rows;
 
 use std::fmt;
 
 use thiserror::Error;
 
-pub use cut::cut_out;
-use rows::{Row, rows};
+pub use extraction::cut_out;
+use rows::{TextRow, rows};
 
 /// The word in the status that says that nothing is left to do.
 pub const DONE: &str = "RALPH_DONE";
@@ -199,7 +199,7 @@ impl ProgressFile {
         if self.tasks().is_empty() {
             problems.push(ProgressProblem::new(line, "there is no task (`- [ ] …`) under `## Tasks`"));
         }
-        for row in rows(&section.body).filter(Row::is_odd_task) {
+        for row in rows(&section.body).filter(TextRow::is_odd_task) {
             problems.push(ProgressProblem::new(
                 line + row.number,
                 "a task begins with `- [ ] ` or `- [x] `, then words",

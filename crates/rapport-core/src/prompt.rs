@@ -53,11 +53,11 @@ pub(crate) fn plan(task: &str, max_rounds: u32) -> String {
 }
 
 /// The answer to a question that the agent asked in its reply.
-pub(crate) fn answer_in_text(told: &AnsweredQuestion) -> String {
+pub(crate) fn answer_in_text(answered: &AnsweredQuestion) -> String {
     format!(
         "You asked:\n\n{}\n\nThe answer:\n\n{}\n\nGo on with it, in the form you were asked for.",
-        told.question,
-        told.attributed()
+        answered.question,
+        answered.attributed()
     )
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn nobody_answered(answered: &[AnsweredQuestion]) -> String {
     const NOBODY: &str = "Nobody answered in time. This is not an answer: do not take it as consent or as a choice. \
         Do what can be done without it and say what is left open.";
     let answered: String =
-        answered.iter().map(|told| format!("\n\nQ: {}\nA: {}", told.question, told.attributed())).collect();
+        answered.iter().map(|one| format!("\n\nQ: {}\nA: {}", one.question, one.attributed())).collect();
     if answered.is_empty() { NOBODY.to_owned() } else { format!("{NOBODY} These were answered:{answered}") }
 }
 

@@ -7,6 +7,6 @@ pub(crate) mod preview;
 mod selection;
 
 pub use dependencies::Dependencies;
-pub use outline::{Item, change_label, counts, items, warnings};
+pub use outline::{PlanItem, change_label, counts, items, warnings};
 pub use preview::{Preview, PreviewKind, needed, preview, unified};
 pub use selection::{Checks, Group, GroupMark, Note, Pick, Selection};

@@ -53,8 +53,8 @@ pub use undo::{Unrecorded, WorkUndo};
 
 pub(crate) use agent_turns::{Process, Turn};
 pub(crate) use flow::FlowRules;
-pub(crate) use round::{Given, Item, Round, State};
-pub(crate) use routes::Way;
+pub(crate) use round::{Given, Round, RoundItem, State};
+pub(crate) use routes::Route;
 pub(crate) use shared::{Life, Shared};
 
 /// The maximum length of a task, in bytes.

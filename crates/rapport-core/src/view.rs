@@ -16,7 +16,7 @@ use crate::permission::Rule;
 use crate::question::{Choice, Purpose, Question};
 use crate::routing::{Class, Grounding, Hop, Recipient, RoutingTerms};
 use crate::seen_from::SeenFrom;
-use crate::session::{Given, Item, Life, Process, Round, Session, Shared, State, Way, WorkUndo};
+use crate::session::{Given, Life, Process, Round, RoundItem, Route, Session, Shared, State, WorkUndo};
 use crate::turn::{FileTurn, TurnPlan, TurnStage, UndoneFiles};
 use crate::work_check::WorkCheck;
 
@@ -501,13 +501,13 @@ impl Session {
 
     /// The route of a question, if the session has a lead.
     pub fn way(&self, question: &QuestionId) -> Option<WayView> {
-        self.shared.routes.way(question).map(|way| way.view(&self.shared.created.terms.routing))
+        self.shared.routes.of(question).map(|route| route.view(&self.shared.created.terms.routing))
     }
 
     /// The lead's draft for an open question.
     pub fn draft(&self, question: &QuestionId) -> Option<DraftView> {
         let (_, item) = self.shared.rounds.item(question).filter(|(_, item)| item.given().is_none())?;
-        self.shared.routes.way(question)?.draft_view(&item.question)
+        self.shared.routes.of(question)?.draft_view(&item.question)
     }
 
     /// Its status.
@@ -528,7 +528,7 @@ impl Session {
     }
 }
 
-impl Way {
+impl Route {
     fn draft_view(&self, question: &Question) -> Option<DraftView> {
         let draft = self.draft.as_ref()?;
         Some(DraftView {
@@ -560,14 +560,14 @@ impl Shared {
     }
 
     fn open_in<'a>(&'a self, round: &'a Round) -> impl Iterator<Item = OpenQuestion> + 'a {
-        let open = |(place, item): (usize, &Item)| {
+        let open = |(index, item): (usize, &RoundItem)| {
             let State::Open { .. } = item.state else { return None };
             let question = &item.question;
-            let way = self.routes.way(&question.id);
+            let route = self.routes.of(&question.id);
             Some(OpenQuestion {
                 id: question.id.clone(),
                 round: round.id,
-                number: place + 1,
+                number: index + 1,
                 of: round.items.len(),
                 text: question.text.clone(),
                 header: question.header.clone(),
@@ -577,8 +577,8 @@ impl Shared {
                 purpose: question.purpose.clone(),
                 asked_at: round.asked_at,
                 previous: item.last_words(),
-                way: way.map(|way| way.view(&self.created.terms.routing)),
-                draft: way.and_then(|way| way.draft_view(question)),
+                way: route.map(|route| route.view(&self.created.terms.routing)),
+                draft: route.and_then(|route| route.draft_view(question)),
             })
         };
         round.items.iter().enumerate().filter_map(open)
@@ -618,7 +618,7 @@ impl Shared {
     }
 }
 
-fn clarified(item: &Item) -> Option<Clarified> {
+fn clarified(item: &RoundItem) -> Option<Clarified> {
     item.given().map(|given| answered(&item.question, given))
 }
 

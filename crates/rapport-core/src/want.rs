@@ -178,7 +178,7 @@ pub struct Order {
     /// What the agent is told.
     pub prompt: String,
     /// How many earlier turns sent the conversation this same prompt.
-    pub told_before: usize,
+    pub sent_before: usize,
     /// An addition to its system prompt.
     pub system: Option<String>,
     /// The directory of the turn, from the session's, where the prompt is in a file there.
@@ -190,12 +190,12 @@ pub struct Order {
     /// Answers that may not have reached the conversation.
     pub replies: Vec<(CallId, CallReply)>,
     /// Messages that were sent during this turn, in order. The conversation may hold them already.
-    pub said: Vec<Said>,
+    pub messages: Vec<SentMessage>,
 }
 
 /// A message that was sent to an agent during a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct SentMessage {
     /// The turn.
     pub turn: TurnId,
     /// The number of the message in that turn, from 1.
@@ -245,7 +245,7 @@ pub enum CallReply {
     /// The reply to an MCP server.
     Elicited {
         /// Its questions with their answers, in words.
-        told: Vec<AnsweredQuestion>,
+        questions: Vec<AnsweredQuestion>,
         /// Whether the person agreed.
         action: Consent,
         /// The fields, filled in.

@@ -6,6 +6,7 @@
 
 mod channel;
 mod channel_kind;
+mod clock;
 mod diff;
 mod error;
 mod joint;
@@ -30,6 +31,7 @@ pub use channel_kind::{
     ChannelKind, ChannelSetup, Diagnosis, LimitWish, Missing, NewSeparateSession, NewSession, NewWork,
     ProjectSetup, WorkWish, WorkerChoice, WorkplaceWarnings,
 };
+pub use clock::Clock;
 pub use diff::diff_names;
 pub use error::{DoorError, Holder, StoreError};
 pub use joint::{JointSessions, ProjectDoor};

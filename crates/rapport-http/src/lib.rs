@@ -2,7 +2,7 @@
 //! exhaust the file descriptors.
 
 mod hosts;
-mod hurried;
+mod timed_body;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -21,7 +21,7 @@ use tracing::{debug, warn};
 
 pub use hosts::{is_origin_of, own_host, own_names};
 
-use hurried::Hurried;
+use timed_body::TimedBody;
 
 /// The address that a request came from: that of the client, or of the proxy before this server. Every request has it
 /// as an extension.
@@ -91,7 +91,7 @@ async fn answer(
     let router = TowerToHyperService::new(router);
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(peer);
-        router.call(request.map(Hurried::new))
+        router.call(request.map(TimedBody::new))
     });
     let connection = server.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);

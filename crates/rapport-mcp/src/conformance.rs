@@ -196,7 +196,7 @@ impl Fixtures {
 async fn agree(server: Server, session: SessionId, by: By) {
     let mut changes = server.changes().subscribe();
     loop {
-        let Ok(report) = Report::of(server.sessions(), &session).await else { return };
+        let Ok(report) = server.report(&session).await else { return };
         let plan = report.view.questions.iter().find(|open| matches!(open.purpose, Purpose::Confirm));
         if let Some(plan) = plan {
             let act = Act::Answer { question: Some(plan.id.clone()), reply: Reply::Choices(vec![0]) };

@@ -66,9 +66,10 @@ impl McpHttp {
         let own = served.sessions.of_project(&setup.project).unwrap_or_else(|| served.sessions.clone());
         // A later server with the same token has to accept the state of calls that this one signed.
         let seal = StateSeal::new(token.expose_secret().as_bytes());
+        let clock = setup.clock.clone();
         let server = Server::new(setup, own, served.stop.clone(), seal).await?;
         // Workers of all projects, because the servers that started them may have ended.
-        let resumed = tokio::spawn(resumption::all(served.sessions.clone()));
+        let resumed = tokio::spawn(resumption::all(served.sessions.clone(), clock));
         // `admit` checks host and origin before it checks the token.
         let config = StreamableHttpServerConfig::default().disable_allowed_hosts().disable_allowed_origins();
         let open = config.cancellation_token.clone();

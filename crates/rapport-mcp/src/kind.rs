@@ -4,7 +4,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use rapport_core::Decider;
 use rapport_core::routing::Policy;
-use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing};
+use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Clock, Diagnosis, Missing};
 use rapport_settings::{ConfigError, Declared, Secret, Sources};
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
@@ -83,6 +83,7 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
         person: setup.person,
         projects: setup.projects,
         version: env!("CARGO_PKG_VERSION"),
+        clock: Clock::system(),
     };
     Ok(McpHttp { listener, token, token_at, hosts, setup })
 }

@@ -44,7 +44,7 @@ use std::sync::Arc;
 
 use rapport_core::routing::Policy;
 use rapport_core::{By, Decider, SessionId};
-use rapport_door::{Projects, WorkerChoice};
+use rapport_door::{Clock, Projects, WorkerChoice};
 
 pub use settings::{DeciderName, McpLayer, PolicyName};
 pub use stdio::{StdioError, serve_lead, serve_stdio};
@@ -73,4 +73,5 @@ pub struct McpSetup {
     pub projects: Arc<dyn Projects>,
     /// The program's version, as clients see it.
     pub version: &'static str,
+    pub clock: Clock,
 }

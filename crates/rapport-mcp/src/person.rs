@@ -36,7 +36,7 @@ pub(crate) struct PersonAtClient<'a> {
 
 /// The outcome of a reply to a dialog.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Settled {
+pub(crate) enum DialogOutcome {
     /// The question is answered, no longer open, or now asked in other words.
     Changed,
     /// The person did not decide, and is not asked again here.
@@ -96,7 +96,7 @@ impl<'a> PersonAtClient<'a> {
     pub(crate) async fn settle_replies(&self) -> Result<Vec<SessionId>, ToolError> {
         let mut undecided = Vec::new();
         for (key, reply) in &self.replies {
-            if self.settle(key, &read(reply)).await? == Settled::Undecided {
+            if self.settle(key, &read(reply)).await? == DialogOutcome::Undecided {
                 undecided.extend(session_of(key));
             }
         }
@@ -105,25 +105,25 @@ impl<'a> PersonAtClient<'a> {
 
     /// Records what the person made of a dialog. A dialog that is not the current one of its question changes
     /// nothing: another person answered first, or what this person saw has changed.
-    pub(crate) async fn settle(&self, key: &str, result: &ElicitResult) -> Result<Settled, ToolError> {
-        let Some(session) = session_of(key) else { return Ok(Settled::Changed) };
-        let report = Report::of(self.server.sessions(), &session).await?;
+    pub(crate) async fn settle(&self, key: &str, result: &ElicitResult) -> Result<DialogOutcome, ToolError> {
+        let Some(session) = session_of(key) else { return Ok(DialogOutcome::Changed) };
+        let report = self.server.report(&session).await?;
         let Some(dialog) = self.dialogs(&report).into_iter().find(|dialog| dialog.key == key) else {
-            return Ok(Settled::Changed);
+            return Ok(DialogOutcome::Changed);
         };
         let Some(open) = report.view.questions.iter().find(|open| open.id == dialog.question) else {
-            return Ok(Settled::Changed);
+            return Ok(DialogOutcome::Changed);
         };
         let why = match dialog::read(open, result) {
             FilledIn::Nothing => {
                 self.decline(&dialog);
-                return Ok(Settled::Undecided);
+                return Ok(DialogOutcome::Undecided);
             }
             FilledIn::Nonsense(why) => why,
             FilledIn::Answer(reply) => {
                 let act = rapport_core::Act::Answer { question: Some(open.id.clone()), reply };
                 match self.server.sessions().act(&session, &self.person(), &act).await {
-                    Ok(_) => return Ok(Settled::Changed),
+                    Ok(_) => return Ok(DialogOutcome::Changed),
                     Err(DoorError::Refused(refusal)) => refusal.to_string(),
                     Err(error) => return Err(error.into()),
                 }
@@ -134,16 +134,16 @@ impl<'a> PersonAtClient<'a> {
 
     /// Shows a dialog again, once, with the reason why the answer was refused. Without that limit, a client that
     /// always fills in the same invalid value would be asked forever.
-    fn refuse(&self, dialog: &Dialog, why: String) -> Settled {
+    fn refuse(&self, dialog: &Dialog, why: String) -> DialogOutcome {
         let Dialog { session, question, .. } = dialog;
         match self.server.dialog_note(self.lead, session, question) {
             None => {
                 self.server.note_dialog(self.lead, session, question, DialogNote::Refused(why));
-                Settled::Changed
+                DialogOutcome::Changed
             }
             Some(DialogNote::Refused(_) | DialogNote::Declined) => {
                 self.decline(dialog);
-                Settled::Undecided
+                DialogOutcome::Undecided
             }
         }
     }
@@ -213,9 +213,9 @@ impl<'a> PersonAtClient<'a> {
     }
 
     /// Ends a dialog without a reply: the client cannot show it, or has disconnected.
-    pub(crate) fn give_up(&self, shown: &ShownDialog) -> Settled {
+    pub(crate) fn give_up(&self, shown: &ShownDialog) -> DialogOutcome {
         self.decline(&shown.dialog);
-        Settled::Undecided
+        DialogOutcome::Undecided
     }
 }
 

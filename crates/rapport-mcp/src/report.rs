@@ -1,12 +1,12 @@
 //! What a tool reports of a task: the session's view, the id of its diff, and the same as data.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use rapport_core::authority::{Authority, Matter, authority};
 use rapport_core::{
     AgentState, Assignment, By, Clarified, Entry, Event, FileChange, OpenQuestion, QuestionId, QuestionView,
     Session, SessionId, Status, View, WorkplaceState,
 };
-use rapport_door::{DoorError, Sessions, StoreError, WorkplaceNow};
+use rapport_door::{Clock, DoorError, Sessions, StoreError, WorkplaceNow};
 use serde_json::{Value, json};
 
 use crate::ids::{self, DiffId};
@@ -46,6 +46,7 @@ pub(crate) struct Report {
     workplace: Option<WorkplaceNow>,
     /// Whether its worker was ever at work.
     has_run: bool,
+    clock: Clock,
 }
 
 /// The part of a report that a waiting client compares.
@@ -59,8 +60,12 @@ pub(crate) struct Mark {
 
 impl Report {
     /// The report of a session. A session that does not exist, or whose log is not trusted here, is refused.
-    pub(crate) async fn of(sessions: &dyn Sessions, id: &SessionId) -> Result<Self, ToolError> {
-        let report = Self::replay(id, &entries(sessions, id).await?)?;
+    pub(crate) async fn of(
+        sessions: &dyn Sessions,
+        id: &SessionId,
+        clock: &Clock,
+    ) -> Result<Self, ToolError> {
+        let report = Self::replay(id, &entries(sessions, id).await?, clock)?;
         // If the worker does not answer, the report omits the workplace.
         let workplace = sessions.workplace(id).await.ok().flatten();
         Ok(Self { workplace, ..report })
@@ -70,24 +75,25 @@ impl Report {
     pub(crate) async fn with_end(
         sessions: &dyn Sessions,
         id: &SessionId,
+        clock: &Clock,
     ) -> Result<(Self, Option<Self>), ToolError> {
         let entries = entries(sessions, id).await?;
         let mut ended = None;
         for (at, entry) in entries.iter().enumerate() {
             if ended.is_none() && entry.facts.iter().any(is_end) {
                 let until_then = entries.get(..=at).unwrap_or_default();
-                ended = Some(Self::replay(id, until_then)?).filter(Self::has_ended);
+                ended = Some(Self::replay(id, until_then, clock)?).filter(Self::has_ended);
             }
         }
-        Ok((Self::replay(id, &entries)?, ended))
+        Ok((Self::replay(id, &entries, clock)?, ended))
     }
 
     /// The report of a session with these facts.
-    pub(crate) fn replay(id: &SessionId, entries: &[Entry]) -> Result<Self, ToolError> {
+    pub(crate) fn replay(id: &SessionId, entries: &[Entry], clock: &Clock) -> Result<Self, ToolError> {
         let session = Session::replay(entries).ok_or_else(|| unknown(id))?;
         let mut facts = entries.iter().flat_map(|entry| &entry.facts);
         let has_run = facts.any(|fact| matches!(fact, Event::Connected { .. }));
-        Ok(Self { view: session.view(id), session, workplace: None, has_run })
+        Ok(Self { view: session.view(id), session, workplace: None, has_run, clock: clock.clone() })
     }
 
     pub(crate) fn workplace(&self) -> Option<&WorkplaceNow> {
@@ -266,7 +272,7 @@ impl Report {
     /// The time since it started, until its last change if it has ended.
     pub(crate) fn duration(&self) -> SignedDuration {
         let (began, changed) = self.session.times();
-        let until = if self.session.is_over() { changed } else { Timestamp::now() };
+        let until = if self.session.is_over() { changed } else { self.clock.now() };
         until.duration_since(began).max(SignedDuration::ZERO)
     }
 

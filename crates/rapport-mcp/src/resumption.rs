@@ -4,16 +4,16 @@
 use std::sync::Arc;
 
 use rapport_core::Status;
-use rapport_door::Sessions;
+use rapport_door::{Clock, Sessions};
 
 use crate::report::Report;
 
 /// Resumes every session that can continue here.
-pub(crate) async fn all(sessions: Arc<dyn Sessions>) {
+pub(crate) async fn all(sessions: Arc<dyn Sessions>, clock: Clock) {
     let Ok(all) = sessions.list().await else { return };
     for id in all.into_iter().rev() {
         // A log that is damaged or not trusted must not start an agent.
-        if let Ok(report) = Report::of(&*sessions, &id).await {
+        if let Ok(report) = Report::of(&*sessions, &id, &clock).await {
             one(&*sessions, &report).await;
         }
     }

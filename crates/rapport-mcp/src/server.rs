@@ -113,6 +113,11 @@ impl Server {
         &*self.0.sessions
     }
 
+    /// The report of a session now.
+    pub(crate) async fn report(&self, id: &SessionId) -> Result<Report, ToolError> {
+        Report::of(self.sessions(), id, &self.setup().clock).await
+    }
+
     pub(crate) fn changes(&self) -> &Changes {
         &self.0.changes
     }

@@ -39,7 +39,7 @@ pub async fn serve_stdio(
     stopped: impl Future<Output = ()>,
 ) -> Result<(), StdioError> {
     // In the background, so that the client does not wait for sessions of earlier servers.
-    let resumed = tokio::spawn(resumption::all(sessions.clone()));
+    let resumed = tokio::spawn(resumption::all(sessions.clone(), setup.clock.clone()));
     let outcome = serve_client(setup, sessions, stdio_pipes(), stopped).await;
     resumed.abort();
     outcome

@@ -75,7 +75,8 @@ pub(crate) async fn cancel(person: &PersonAtClient<'_>, named: &str) -> Result<(
 
 /// A task as it is now, and as it was when it ended, if it has.
 async fn find(person: &PersonAtClient<'_>, named: &str) -> Result<(Report, Option<Report>), ToolError> {
-    let (report, ended) = Report::with_end(person.server.sessions(), &ids::session(named)?).await?;
+    let (server, id) = (person.server, ids::session(named)?);
+    let (report, ended) = Report::with_end(server.sessions(), &id, &server.setup().clock).await?;
     match report.is_led() {
         true => Ok((report, ended)),
         // Only sessions that a lead started are tasks.

@@ -12,8 +12,9 @@ use rapport_core::{
     SessionId, TurnId, TurnKind, View,
 };
 use rapport_door::{
-    Content, ContextUpdate, DoorError, Holder, KnownProject, LimitWish, LoadedProject, NewFile, Pieces,
-    ProjectError, ProjectReply, Projects, Reached, Reply, Seen, Sessions, StoreError, Update, WorkerChoice,
+    Clock, Content, ContextUpdate, DoorError, Holder, KnownProject, LimitWish, LoadedProject, NewFile,
+    Pieces, ProjectError, ProjectReply, Projects, Reached, Reply, Seen, Sessions, StoreError, Update,
+    WorkerChoice,
 };
 use tokio::sync::watch;
 
@@ -70,6 +71,7 @@ impl TestDoor {
             person: By::Person { channel: "terminal".into(), id: "ann".into() },
             projects: Arc::new(NoProjects),
             version: "1",
+            clock: Clock::system(),
         };
         // The sender may be dropped: no tool in these tests waits for it.
         let (_, stop) = watch::channel(false);

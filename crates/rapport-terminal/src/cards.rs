@@ -6,9 +6,9 @@ use std::time::Duration;
 use crossterm::event::KeyEvent;
 use rapport_core::{OpenQuestion, Purpose, QuestionId, View};
 
-use super::ask::AskCard;
-use super::confirm::ConfirmCard;
+use super::confirmation_card::ConfirmationCard;
 use super::keys::Intent;
+use super::question_card::QuestionCard;
 
 /// How long a card that came up by itself, or that could do harm, ignores keys: they were meant for something else.
 const GUARD: Duration = Duration::from_millis(300);
@@ -17,9 +17,9 @@ pub(crate) const LONG_GUARD: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Card {
-    Ask(AskCard),
+    Ask(QuestionCard),
     /// Confirms the plan.
-    Confirm(ConfirmCard),
+    Confirm(ConfirmationCard),
 }
 
 /// Where the text of a question is shown.
@@ -66,13 +66,13 @@ impl Card {
         match question.purpose {
             Purpose::Confirm => {
                 let answers = view.answers.iter().map(|given| given.id.clone()).collect();
-                Card::Confirm(ConfirmCard::new(question, answers))
+                Card::Confirm(ConfirmationCard::new(question, answers))
             }
             Purpose::Clarify
             | Purpose::Elicit(_)
             | Purpose::Permission { .. }
             | Purpose::LeavePlanMode { .. }
-            | Purpose::Budget { .. } => Card::Ask(AskCard::new(question)),
+            | Purpose::Budget { .. } => Card::Ask(QuestionCard::new(question)),
         }
     }
 

@@ -16,7 +16,7 @@ pub struct LastLook {
 
 /// What a key at the last look asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
+pub(super) enum LastLookCommand {
     Nothing,
     /// To send the answers.
     Send,
@@ -42,20 +42,22 @@ impl LastLook {
         Self { question, reply, cursor: 0 }
     }
 
-    pub(super) fn key(&mut self, key: KeyEvent, answers: usize) -> Looked {
+    pub(super) fn key(&mut self, key: KeyEvent, answers: usize) -> LastLookCommand {
         if let Some(row) = moved(self.cursor, answers + 1, key) {
             self.cursor = row;
-            return Looked::Nothing;
+            return LastLookCommand::Nothing;
         }
         let number = plain_char(key).and_then(|c| c.to_digit(10)).map(|digit| digit as usize);
         match (key.code, plain_char(key)) {
-            (KeyCode::Enter, _) => self.cursor.checked_sub(1).map_or(Looked::Send, Looked::Change),
-            (KeyCode::Left | KeyCode::Backspace | KeyCode::Esc, _) | (_, Some('b')) => Looked::Back,
-            (_, Some('d')) => Looked::Detach,
-            (_, Some('q')) => Looked::Cancel,
+            (KeyCode::Enter, _) => {
+                self.cursor.checked_sub(1).map_or(LastLookCommand::Send, LastLookCommand::Change)
+            }
+            (KeyCode::Left | KeyCode::Backspace | KeyCode::Esc, _) | (_, Some('b')) => LastLookCommand::Back,
+            (_, Some('d')) => LastLookCommand::Detach,
+            (_, Some('q')) => LastLookCommand::Cancel,
             _ => match number.filter(|number| (1..=answers).contains(number)) {
-                Some(number) => Looked::Change(number - 1),
-                None => Looked::Nothing,
+                Some(number) => LastLookCommand::Change(number - 1),
+                None => LastLookCommand::Nothing,
             },
         }
     }

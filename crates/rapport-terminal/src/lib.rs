@@ -4,16 +4,16 @@
 //! events and return effects; [`story`] converts facts to lines; `render` draws cards; [`region`] writes. History
 //! scrolls in the normal screen, and only the few rows below it are ever redrawn.
 
-pub mod ask;
 pub mod cards;
-pub mod compose;
-pub mod confirm;
+pub mod composer;
+pub mod confirmation_card;
 pub mod editor;
 pub mod keys;
 pub mod last_look;
 pub mod line_input;
 pub mod one_key;
 pub mod plain;
+pub mod question_card;
 pub mod region;
 pub mod review;
 pub mod safe;

@@ -11,7 +11,7 @@ use rapport_core::{
 use super::cards::{Card, Cards, News, TextAt};
 use super::editor::Editor;
 use super::keys::{Intent, plain_char};
-use super::last_look::{self, LastLook, Looked};
+use super::last_look::{self, LastLook, LastLookCommand};
 use super::one_key;
 use super::render::{block::Block, ending, frame, prose, summary};
 use super::story::Story;
@@ -333,24 +333,24 @@ impl Screen {
         let Some(look) = &mut self.look else { return Vec::new() };
         let looked = look.key(key, round.len());
         match looked {
-            Looked::Nothing => return Vec::new(),
-            Looked::Cancel => self.over = Over::Cancel,
-            Looked::Detach => return self.detach(),
-            Looked::Send => {
+            LastLookCommand::Nothing => return Vec::new(),
+            LastLookCommand::Cancel => self.over = Over::Cancel,
+            LastLookCommand::Detach => return self.detach(),
+            LastLookCommand::Send => {
                 self.over = Over::Nothing;
                 let sent = self.look.take();
                 return sent.map_or_else(Vec::new, |look| {
                     self.submit(Act::Answer { question: Some(look.question), reply: look.reply })
                 });
             }
-            Looked::Change(place) => {
+            LastLookCommand::Change(place) => {
                 self.over = Over::Nothing;
                 if let Some(other) = round.get(place).filter(|id| **id != question.id) {
                     return self.submit(Act::Reopen { question: other.clone() });
                 }
                 self.look = None;
             }
-            Looked::Back => {
+            LastLookCommand::Back => {
                 self.over = Over::Nothing;
                 self.look = None;
             }

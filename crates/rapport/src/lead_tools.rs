@@ -34,6 +34,7 @@ mod over_mcp {
     use tracing::warn;
 
     use super::{Arc, LeadTools, Sessions, Settings, Workspace};
+    use crate::clock::Clock;
     use crate::engine::socket::{self, ToolsStream};
     use crate::engine::{ChannelLease, claims};
 
@@ -57,6 +58,7 @@ mod over_mcp {
                 person: socket::person_here(),
                 projects: Arc::new(self.place.projects()),
                 version: env!("CARGO_PKG_VERSION"),
+                clock: Clock::system(),
             };
             let (sessions, run) = (self.sessions.clone(), self.place.home.join("run"));
             async move {

@@ -33,7 +33,7 @@ use crate::output::warn;
 use crate::planners::messages::{ApiAccess, Credential};
 use crate::planners::{self, ModelAccess, Planner, Via};
 use crate::projects::grants::Grants;
-use crate::projects::known::KnownProjects;
+use crate::projects::known_projects::KnownProjects;
 use crate::projects::recorder;
 use crate::projects::trust::{Brought, Trust, TrustLevel};
 use crate::seals::Seals;
@@ -532,10 +532,11 @@ impl SessionKind {
         settings: &Settings,
         helpers: Arc<dyn Helpers>,
     ) -> Result<Workshop, Failure> {
-        let mut means = crate::actions::ActionMeans::new(env::current_exe()?);
-        means.command_env.clone_from(&settings.command_env);
-        means.command_timeout = Duration::try_from(settings.command_timeout).unwrap_or(means.command_timeout);
-        means.research_command = settings.research_command.clone();
+        let mut config = crate::actions::ActionConfig::new(env::current_exe()?);
+        config.command_env.clone_from(&settings.command_env);
+        config.command_timeout =
+            Duration::try_from(settings.command_timeout).unwrap_or(config.command_timeout);
+        config.research_command = settings.research_command.clone();
         let (naming, plan_name) = match self {
             SessionKind::Sessions => (Naming::ByTurn, None),
             SessionKind::Plans(name) => (Naming::Alone, Some(name.clone())),
@@ -545,7 +546,7 @@ impl SessionKind {
             batches: Batches::of(&place.project, naming).sealed_by(seals.clone()),
             plan_name,
             seals: Some(seals),
-            means,
+            config,
             helpers,
         })
     }
@@ -636,9 +637,9 @@ fn prepare(
 
 /// The limits that all agents of this person share.
 fn limits(place: &Workspace, settings: &Settings) -> AgentLimits {
-    let places = settings.at_once.map(|most| AgentSlots::at_most(most.get(), place.home.join("run/places")));
+    let slots = settings.at_once.map(|most| AgentSlots::at_most(most.get(), place.home.join("run/places")));
     let daily = settings.daily_budget.map(|limit| DailySpending::at_most(limit.0, place.home.join("spent")));
-    AgentLimits { places: places.unwrap_or_default(), daily }
+    AgentLimits { slots: slots.unwrap_or_default(), daily }
 }
 
 /// The kind of worker for a session outside of the project's directory: the named one, else that of the settings,
@@ -742,6 +743,7 @@ pub fn agents(place: &Workspace, settings: &Settings) -> Result<AgentsByName, Fa
         settings: settings.clone(),
         trust: place.trust()?,
         environment: Environment::of_this_process(),
+        clock: Clock::system(),
     };
     AgentsByName::new(place.agents.clone(), setup).map_err(|why| {
         Failure::new(Code::Usage, why).hint(

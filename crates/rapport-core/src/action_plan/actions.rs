@@ -2,7 +2,7 @@
 
 use super::fence::{Block, FencePosition, is_stray};
 use super::inline::{self, Marker};
-use super::kinds::{ROWS, Row, Shape};
+use super::kinds::{KindRow, ROWS, Shape};
 use super::lines::{Kind, indent, is_bold_action, is_lost_action};
 use super::parse::{Reader, Until};
 use super::values::{self, Parameter};
@@ -10,7 +10,7 @@ use super::{Action, Replacement};
 
 /// What was found below the heading of an action.
 pub(super) struct Body<'t> {
-    row: &'static Row,
+    row: &'static KindRow,
     pub(super) at: usize,
     parameters: Vec<Parameter>,
     pub(super) blocks: Vec<(Option<Marker>, Block<'t>)>,
@@ -19,7 +19,12 @@ pub(super) struct Body<'t> {
 }
 
 /// Reads the action whose heading is at a line.
-pub(super) fn action(reader: &mut Reader<'_>, at: usize, row: &'static Row, rest: &str) -> Option<Action> {
+pub(super) fn action(
+    reader: &mut Reader<'_>,
+    at: usize,
+    row: &'static KindRow,
+    rest: &str,
+) -> Option<Action> {
     let before = reader.errors.len();
     let mut body = Body { row, at, parameters: Vec::new(), blocks: Vec::new(), is_broken: false };
     match row.shape {
@@ -66,7 +71,7 @@ pub(super) fn is_parameter(line: &str) -> bool {
     inline::parameter(line).is_some_and(|(written, _)| named(written))
 }
 
-fn key(row: &Row, written: &str) -> Option<&'static str> {
+fn key(row: &KindRow, written: &str) -> Option<&'static str> {
     let written = written.replace(['_', '-'], " ");
     let keys = row.parameters.iter();
     keys.copied()
@@ -119,12 +124,12 @@ fn read<'t>(reader: &mut Reader<'t>, body: &mut Body<'t>) {
                         continue;
                     }
                 }
-                let place = match body.row.shape {
+                let position = match body.row.shape {
                     Shape::Pairs => FencePosition::Marked,
                     Shape::Fences => FencePosition::Among,
                     Shape::Bare | Shape::Fence | Shape::Message => FencePosition::Alone,
                 };
-                let Some(block) = reader.block(at, fence, place) else {
+                let Some(block) = reader.block(at, fence, position) else {
                     (body.is_broken, marker) = (true, None);
                     continue;
                 };
@@ -211,7 +216,7 @@ fn is_label(reader: &Reader<'_>, at: usize) -> bool {
     next < reader.lines.len() && matches!(reader.lines.kind(next), Kind::Fence(_))
 }
 
-fn unknown_parameter(reader: &mut Reader<'_>, row: &Row, at: usize, written: &str) {
+fn unknown_parameter(reader: &mut Reader<'_>, row: &KindRow, at: usize, written: &str) {
     let names: Vec<_> = row.parameters.iter().filter_map(|names| names.first().copied()).collect();
     reader.wrong(
         at,

@@ -6,7 +6,7 @@
 
 use super::error::PlanError;
 use super::inline::marker;
-use super::kinds::{ROWS, Row};
+use super::kinds::{KindRow, ROWS};
 use super::lines::{Fence, Kind, Lines, is_bold_action, is_lost_action};
 
 /// A fenced block.
@@ -45,17 +45,18 @@ pub(super) fn block<'t>(
     lines: &Lines<'t>,
     open: usize,
     fence: Fence<'t>,
-    place: FencePosition,
+    position: FencePosition,
 ) -> Result<Block<'t>, PlanError> {
-    let close = end(lines, open, fence, place).ok_or_else(|| {
+    let close = end(lines, open, fence, position).ok_or_else(|| {
         let runs_on = |close: usize| {
             let marked = || {
-                place == FencePosition::Marked && (open + 1..close).any(|at| marker(lines.line(at)).is_some())
+                position == FencePosition::Marked
+                    && (open + 1..close).any(|at| marker(lines.line(at)).is_some())
             };
             close > lines.boundary_after(open) || marked()
         };
         let first = lines.bare_after(open, fence).filter(|close| !runs_on(*close));
-        first.map_or_else(|| unclosed(open, fence), |close| unclear(lines, open, fence, close, place))
+        first.map_or_else(|| unclosed(open, fence), |close| unclear(lines, open, fence, close, position))
     })?;
     Ok(Block { open, close, info: fence.info, content: content(lines, open, close) })
 }
@@ -92,13 +93,13 @@ fn unclear(
     open: usize,
     fence: Fence<'_>,
     close: usize,
-    place: FencePosition,
+    position: FencePosition,
 ) -> PlanError {
     let run = run(fence);
     let (line, longer) = (close + 1, "If there are fences inside, use a longer fence outside");
     let next = lines.solid(close + 1);
     if let Kind::Heading { level: 3, text } = lines.kind(next) {
-        let names = ROWS.map(Row::name).join(", ");
+        let names = ROWS.map(KindRow::name).join(", ");
         let hint =
             format!("The actions are {names}. If it belongs to the fence above, make that fence longer.");
         return PlanError::new(next, format!("{} is not an action", text.trim()), hint);
@@ -108,7 +109,7 @@ fn unclear(
         format!(
             "it is not clear where the fence {run} that opens here ends: line {line} closes it, and more follows"
         ),
-        match place {
+        match position {
             FencePosition::Marked => {
                 format!("{longer}; if not, write `#### FIND:` or `#### REPLACE:` above each.")
             }
@@ -123,9 +124,9 @@ fn run(fence: Fence<'_>) -> String {
     char::from(fence.mark).to_string().repeat(fence.length)
 }
 
-fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -> Option<usize> {
+fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, position: FencePosition) -> Option<usize> {
     if !lines.may_close(open, fence) {
-        return junk_end(lines, open, fence, place);
+        return junk_end(lines, open, fence, position);
     }
     let mut holds_fences = false;
     let mut close = None;
@@ -136,28 +137,28 @@ fn end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -
         }
         holds_fences = true;
     }
-    let Some(close) = close else { return junk_end(lines, open, fence, place) };
+    let Some(close) = close else { return junk_end(lines, open, fence, position) };
     if holds_fences {
-        return nested_end(lines, open, fence, place).or_else(|| junk_end(lines, open, fence, place));
+        return nested_end(lines, open, fence, position).or_else(|| junk_end(lines, open, fence, position));
     }
-    if place == FencePosition::Free || goes_on(lines, close, place) {
+    if position == FencePosition::Free || goes_on(lines, close, position) {
         return Some(close);
     }
     let document = matches!(fence.info, "markdown" | "md");
-    let paired = if document { paired_end(lines, open, fence, place) } else { None };
+    let paired = if document { paired_end(lines, open, fence, position) } else { None };
     paired.or_else(|| {
-        (lines.boundary_after(open) > close && !is_cut_short(lines, close, place)).then_some(close)
+        (lines.boundary_after(open) > close && !is_cut_short(lines, close, position)).then_some(close)
     })
 }
 
 /// Whether words come after a block, and then more fences: then it may have been closed by a line that is part of it.
-fn is_cut_short(lines: &Lines<'_>, close: usize, place: FencePosition) -> bool {
+fn is_cut_short(lines: &Lines<'_>, close: usize, position: FencePosition) -> bool {
     let boundary = lines.boundary_after(close);
     let Some((fence, _)) = lines.fences_after(close).next().filter(|(at, _)| *at < boundary) else {
         return false;
     };
     let marked =
-        place == FencePosition::Marked && (close + 1..fence).any(|at| marker(lines.line(at)).is_some());
+        position == FencePosition::Marked && (close + 1..fence).any(|at| marker(lines.line(at)).is_some());
     lines.solid(close + 1) < fence && !marked
 }
 
@@ -176,13 +177,15 @@ fn rivals<'t>(lines: &Lines<'t>, open: usize, fence: Fence<'t>) -> impl Iterator
 }
 
 /// Finds the end of a fence whose inner fences have a language: each of those is closed by the next bare one.
-fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -> Option<usize> {
+fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, position: FencePosition) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let mut depth = 0_usize;
     for (at, other) in rivals(lines, open, fence).take_while(|(at, _)| *at < boundary) {
         match (other.info.is_empty(), depth) {
             (false, _) => depth += 1,
-            (true, 0) => return (place == FencePosition::Free || goes_on(lines, at, place)).then_some(at),
+            (true, 0) => {
+                return (position == FencePosition::Free || goes_on(lines, at, position)).then_some(at);
+            }
             (true, _) => depth -= 1,
         }
     }
@@ -191,7 +194,7 @@ fn nested_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosi
 
 /// Finds the end of a document whose fences are all bare: they come in pairs, and the last one before the plan
 /// continues closes the document.
-fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -> Option<usize> {
+fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, position: FencePosition) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let (mut count, mut last) = (0_usize, None);
     for (at, other) in rivals(lines, open, fence).take_while(|(at, _)| *at < boundary) {
@@ -200,26 +203,26 @@ fn paired_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosi
         }
         (count, last) = (count + 1, Some(at));
     }
-    last.filter(|at| count % 2 == 1 && goes_on(lines, *at, place))
+    last.filter(|at| count % 2 == 1 && goes_on(lines, *at, position))
 }
 
 /// Finds the end of a long fence whose closing line has text after it.
-fn junk_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, place: FencePosition) -> Option<usize> {
+fn junk_end(lines: &Lines<'_>, open: usize, fence: Fence<'_>, position: FencePosition) -> Option<usize> {
     let boundary = lines.boundary_after(open);
     let mut rivals = rivals(lines, open, fence).take_while(|(at, _)| *at < boundary).map(|(at, _)| at);
     if fence.length < 4 {
         return None;
     }
-    rivals.find(|at| lines.is_boundary(lines.solid(at + 1)) || goes_on(lines, *at, place))
+    rivals.find(|at| lines.is_boundary(lines.solid(at + 1)) || goes_on(lines, *at, position))
 }
 
 /// Whether the text after a line is something that may follow a block.
-fn goes_on(lines: &Lines<'_>, close: usize, place: FencePosition) -> bool {
+fn goes_on(lines: &Lines<'_>, close: usize, position: FencePosition) -> bool {
     let next = lines.solid(close + 1);
     if lines.is_boundary(next) {
         return true;
     }
-    match (lines.kind(next), place) {
+    match (lines.kind(next), position) {
         (Kind::Fence(fence), _) if is_stray(lines, next, fence) => true,
         (Kind::Fence(_), FencePosition::Among) => true,
         (Kind::Heading { level, text }, _) if is_lost_action(level, text) => true,

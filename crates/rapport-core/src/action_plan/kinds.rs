@@ -143,7 +143,7 @@ impl<'a> Effect<'a> {
 }
 
 /// How a kind of action is written in a plan and parsed.
-pub(super) struct Row {
+pub(super) struct KindRow {
     /// Its names in a heading: the canonical one first, then aliases.
     pub(super) names: &'static [&'static str],
     /// Its parameters, each with its canonical name first, then aliases.
@@ -154,7 +154,7 @@ pub(super) struct Row {
     pub(super) read: fn(&mut Reader<'_>, &mut Body<'_>) -> Option<ActionKind>,
 }
 
-impl Row {
+impl KindRow {
     /// Its canonical name.
     pub(super) fn name(&self) -> &'static str {
         self.names.first().copied().unwrap_or_default()
@@ -177,10 +177,10 @@ pub(super) enum Shape {
 }
 
 /// Every kind of action, in the order in which messages list them.
-pub(super) static ROWS: [&Row; 9] =
+pub(super) static ROWS: [&KindRow; 9] =
     [&CREATE, &READ, &EDIT, &DELETE, &MOVE, &EXECUTE, &RESEARCH, &CHAT_WITH_USER, &INVOKE];
 
-static CREATE: Row = Row {
+static CREATE: KindRow = KindRow {
     names: &["CREATE"],
     parameters: &[
         &["File Path", "Path", "File", "File Name", "Filename", "Filepath", "Target File", "Target"],
@@ -191,7 +191,7 @@ static CREATE: Row = Row {
     shape: Shape::Fence,
     read: create,
 };
-static READ: Row = Row {
+static READ: KindRow = KindRow {
     names: &["READ"],
     parameters: &[
         &["Resource", "File Path", "Path", "File", "File Name", "Filename", "Filepath", "URL", "Link"],
@@ -204,7 +204,7 @@ static READ: Row = Row {
         resource(reader, &value).map(|resource| ActionKind::Read { resource })
     },
 };
-static EDIT: Row = Row {
+static EDIT: KindRow = KindRow {
     names: &["EDIT"],
     parameters: &[
         &["File Path", "Path", "File", "File Name", "Filename", "Filepath", "Target File", "Target"],
@@ -218,7 +218,7 @@ static EDIT: Row = Row {
         Some(ActionKind::Edit { path: path?, edits })
     },
 };
-static DELETE: Row = Row {
+static DELETE: KindRow = KindRow {
     names: &["DELETE", "REMOVE"],
     parameters: &[
         &["File Path", "Path", "File", "File Name", "Filename", "Filepath", "Target File", "Target"],
@@ -231,7 +231,7 @@ static DELETE: Row = Row {
         path(reader, &value).map(|path| ActionKind::Delete { path })
     },
 };
-static MOVE: Row = Row {
+static MOVE: KindRow = KindRow {
     names: &["MOVE", "RENAME"],
     parameters: &[
         &["File Path", "Path", "File", "From", "Source", "Source Path", "Old Path"],
@@ -246,7 +246,7 @@ static MOVE: Row = Row {
         Some(ActionKind::Move { from: from?, to: to? })
     },
 };
-static EXECUTE: Row = Row {
+static EXECUTE: KindRow = KindRow {
     names: &["EXECUTE"],
     parameters: &[
         &["Description", "Purpose", "Reason", "Why", "Summary"],
@@ -260,19 +260,19 @@ static EXECUTE: Row = Row {
     shape: Shape::Fence,
     read: execute,
 };
-static RESEARCH: Row = Row {
+static RESEARCH: KindRow = KindRow {
     names: &["RESEARCH"],
     parameters: &[&["Description", "Purpose", "Reason", "Why", "Summary"]],
     shape: Shape::Fences,
     read: research,
 };
-static CHAT_WITH_USER: Row = Row {
+static CHAT_WITH_USER: KindRow = KindRow {
     names: &["CHAT_WITH_USER"],
     parameters: &[&["Description", "Purpose", "Reason", "Why", "Summary"]],
     shape: Shape::Message,
     read: |reader, body| message(reader, body).map(|message| ActionKind::ChatWithUser { message }),
 };
-static INVOKE: Row = Row {
+static INVOKE: KindRow = KindRow {
     names: &["INVOKE"],
     parameters: &[&["Agent"], &["Description", "Purpose", "Reason", "Why", "Summary"]],
     shape: Shape::Message,

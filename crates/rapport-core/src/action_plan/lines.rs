@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use super::inline;
-use super::kinds::{ROWS, Row};
+use super::kinds::{KindRow, ROWS};
 
 /// How a line begins that begins an HTML comment.
 pub(super) const COMMENT: &str = "<!--";
@@ -199,7 +199,7 @@ impl<'t> Lines<'t> {
 
 /// The action that a heading names, and what comes after its name: `CREATE`, `` `CREATE` ``, `1. **CREATE**: a.rs`,
 /// `Step 3: CREATE (optional)`, `CREATE src/a.rs`.
-pub(super) fn action_of(heading: &str) -> Option<(&'static Row, &str)> {
+pub(super) fn action_of(heading: &str) -> Option<(&'static KindRow, &str)> {
     let plain = inline::unnumbered(heading);
     ROWS.into_iter().find_map(|row| {
         let mut names = row.names.iter().flat_map(|name| spellings(name));
@@ -240,7 +240,7 @@ fn after_name<'h>(plain: &'h str, name: &str) -> Option<&'h str> {
 pub(super) fn looks_like_action(heading: &str) -> bool {
     let plain = inline::unnumbered(heading);
     let word = heading.trim().split('`').nth(1).filter(|_| heading.trim().ends_with('`'));
-    let begins = |row: &&Row| {
+    let begins = |row: &&KindRow| {
         let rest = row.names.iter().find_map(|name| plain.strip_prefix(name));
         rest.is_some_and(|rest| rest.starts_with(char::is_whitespace))
     };
@@ -254,7 +254,7 @@ pub(super) fn looks_like_action(heading: &str) -> bool {
 /// Whether a heading of another level, or a line in bold, names an action in capitals, and so is likely to be one.
 pub(super) fn is_lost_action(level: usize, heading: &str) -> bool {
     let plain = inline::unnumbered(heading);
-    let in_capitals = |row: &Row| row.names.iter().any(|name| plain.starts_with(name));
+    let in_capitals = |row: &KindRow| row.names.iter().any(|name| plain.starts_with(name));
     level != 3 && action_of(heading).is_some_and(|(row, _)| in_capitals(row))
 }
 

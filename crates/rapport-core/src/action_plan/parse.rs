@@ -3,7 +3,7 @@
 use super::error::{MAX_ERRORS, PlanError};
 use super::fence::{Block, FencePosition, block, is_stray, is_stray_in_text, runs_over, unclosed};
 use super::inline;
-use super::kinds::{ROWS, Row};
+use super::kinds::{KindRow, ROWS};
 use super::lines::{
     COMMENT, Fence, Kind, Lines, Section, action_of, is_bold_action, is_lost_action, looks_like_action,
     normal, section_of,
@@ -357,7 +357,7 @@ impl<'t> Reader<'t> {
     fn unknown_action(&mut self, at: usize, text: &str) {
         let words =
             |name: &&str| text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == *name);
-        let names = ROWS.map(Row::name);
+        let names = ROWS.map(KindRow::name);
         let hint = match names.into_iter().find(words) {
             Some(name) => format!("Write the name and nothing else: ### `{name}`."),
             None => format!("The actions are {}.", names.join(", ")),
@@ -397,8 +397,13 @@ impl<'t> Reader<'t> {
     }
 
     /// The block at a line. If it is not closed, records an error and continues at the next action.
-    pub(super) fn block(&mut self, at: usize, fence: Fence<'t>, place: FencePosition) -> Option<Block<'t>> {
-        match block(&self.lines, at, fence, place) {
+    pub(super) fn block(
+        &mut self,
+        at: usize,
+        fence: Fence<'t>,
+        position: FencePosition,
+    ) -> Option<Block<'t>> {
+        match block(&self.lines, at, fence, position) {
             Ok(block) => Some(block),
             Err(error) => {
                 self.wrong(error.line - 1, error.what, error.hint);

@@ -2,7 +2,7 @@
 
 /// A line of a text, with its end.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Row<'a> {
+pub(super) struct TextRow<'a> {
     /// Its line number, from 1.
     pub(super) number: usize,
     /// The line as it is written.
@@ -12,30 +12,30 @@ pub(super) struct Row<'a> {
 }
 
 /// The lines of a text.
-pub(super) fn rows(text: &str) -> impl Iterator<Item = Row<'_>> {
-    let mut open: Option<Fence> = None;
-    text.split_inclusive('\n').enumerate().map(move |(place, raw)| {
-        let fence = Fence::of(raw);
+pub(super) fn rows(text: &str) -> impl Iterator<Item = TextRow<'_>> {
+    let mut open: Option<CodeFence> = None;
+    text.split_inclusive('\n').enumerate().map(move |(index, raw)| {
+        let fence = CodeFence::of(raw);
         let is_code = open.is_some() || fence.is_some();
         match (&open, fence) {
             (Some(opened), Some(closing)) if opened.is_closed_by(&closing) => open = None,
             (None, Some(opening)) => open = Some(opening),
             (Some(_), _) | (None, None) => {}
         }
-        Row { number: place + 1, raw, is_code }
+        TextRow { number: index + 1, raw, is_code }
     })
 }
 
 /// A line that begins or ends a code block.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fence {
+pub(super) struct CodeFence {
     mark: char,
     length: usize,
     /// Whether it names a language.
     pub(super) is_named: bool,
 }
 
-impl Fence {
+impl CodeFence {
     pub(super) fn of(line: &str) -> Option<Self> {
         let line = line.trim();
         let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
@@ -45,12 +45,12 @@ impl Fence {
         (length >= 3 && !rest.contains('`')).then_some(Self { mark, length, is_named: !rest.is_empty() })
     }
 
-    fn is_closed_by(&self, other: &Fence) -> bool {
+    fn is_closed_by(&self, other: &CodeFence) -> bool {
         other.mark == self.mark && other.length >= self.length && !other.is_named
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> TextRow<'a> {
     /// The title, if this is a heading of this level.
     pub(super) fn heading(&self, level: usize) -> Option<&'a str> {
         let rest = self.raw.trim_start_matches('#');

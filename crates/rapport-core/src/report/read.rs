@@ -32,17 +32,17 @@ impl Report {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let lines = Lines::new(text);
         let mut applied = Applied::default();
-        let (mut place, mut is_approved) = (ReportPart::Head, false);
+        let (mut part, mut is_approved) = (ReportPart::Head, false);
         let mut at = 0;
         while at < lines.len() {
             let line = lines.line(at);
             let mut next = at + 1;
             match lines.kind(at) {
-                Kind::Heading { level, text } => (place, is_approved) = (entered(place, level, text), false),
+                Kind::Heading { level, text } => (part, is_approved) = (entered(part, level, text), false),
                 Kind::Fence(fence) => {
                     next = skip_block(&lines, at, fence);
                     let within = at + 1..next.saturating_sub(1);
-                    match place {
+                    match part {
                         ReportPart::Changes(Some(subject)) if is_approved => {
                             let changes = within.filter_map(|at| change_on_line(lines.line(at), at, subject));
                             applied.list(subject).extend(changes);
@@ -57,7 +57,7 @@ impl Report {
                         | ReportPart::Elsewhere => {}
                     }
                 }
-                Kind::Text => match (parameter(line), place) {
+                Kind::Text => match (parameter(line), part) {
                     (Some((key, value)), ReportPart::Head) if key.eq_ignore_ascii_case("overall status") => {
                         applied.status = applied.status.or_else(|| status(value));
                     }
@@ -92,9 +92,9 @@ impl Applied {
     }
 }
 
-fn entered(place: ReportPart, level: usize, heading: &str) -> ReportPart {
+fn entered(part: ReportPart, level: usize, heading: &str) -> ReportPart {
     let heading = heading.to_ascii_lowercase();
-    match (level, place) {
+    match (level, part) {
         (1, _) => ReportPart::Head,
         (2, _) if heading.starts_with("applied state changes") => ReportPart::Changes(None),
         (2, _) if heading == "message" => ReportPart::Message,
@@ -104,7 +104,7 @@ fn entered(place: ReportPart, level: usize, heading: &str) -> ReportPart {
             "memos" => Some(Subject::Facts),
             _ => None,
         }),
-        (_, place) => place,
+        (_, part) => part,
     }
 }
 

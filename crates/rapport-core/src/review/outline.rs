@@ -20,7 +20,7 @@ pub fn warnings(actions: &[Action]) -> Vec<String> {
 
 /// One item of a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct PlanItem {
     /// Its label: `[+] ADD:`, `CREATE:`.
     pub label: String,
     /// Its subject: a path, a fact, the first line of a command.
@@ -32,7 +32,7 @@ pub struct Item {
 }
 
 /// The items of a group.
-pub fn items(plan: &ActionPlan, group: Group) -> Vec<Item> {
+pub fn items(plan: &ActionPlan, group: Group) -> Vec<PlanItem> {
     match group {
         Group::Context => plan.context.iter().flatten().map(changed).collect(),
         Group::Memos => plan.memos.iter().map(changed).collect(),
@@ -64,8 +64,8 @@ pub fn change_label(sign: Sign) -> &'static str {
     }
 }
 
-fn changed(change: &Change) -> Item {
-    Item {
+fn changed(change: &Change) -> PlanItem {
+    PlanItem {
         label: change_label(change.sign).into(),
         what: change.what.clone(),
         about: change.comment.clone(),
@@ -73,7 +73,7 @@ fn changed(change: &Change) -> Item {
     }
 }
 
-fn acted(action: &Action, of: usize) -> Item {
+fn acted(action: &Action, of: usize) -> PlanItem {
     let (what, remark) = action.kind.summary();
     let remark = match action.kind.effect() {
         effect if effect.changed().any(steers_agents) => Some(STEERS),
@@ -85,7 +85,7 @@ fn acted(action: &Action, of: usize) -> Item {
     };
     let remarks: Vec<&str> = remark.into_iter().chain(action.remark.as_deref()).collect();
     let remark = Some(remarks.join("; ")).filter(|remark| !remark.is_empty());
-    Item { label: padded(action.kind.name()), what, about: action.description.clone(), remark }
+    PlanItem { label: padded(action.kind.name()), what, about: action.description.clone(), remark }
 }
 
 /// A name with its colon, padded to the width of `CREATE:`.

@@ -3,7 +3,7 @@
 use super::agent_turns::AgentTurns;
 use super::agent_turns::{Process, Turn};
 use super::flow::{AskedCall, FlowRules};
-use super::round::{Item, Round};
+use super::round::{Round, RoundItem};
 use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::activity::ToolUse;
@@ -260,7 +260,8 @@ impl AskedRounds {
     /// Whether a person or a lead gave an answer that the agent does not have. A rule does not count, because it
     /// answers again.
     pub(super) fn owes_an_answer(&self, turn: TurnId) -> bool {
-        let by_rule = |item: &Item| item.given().is_some_and(|given| matches!(given.by, By::Rule { .. }));
+        let by_rule =
+            |item: &RoundItem| item.given().is_some_and(|given| matches!(given.by, By::Rule { .. }));
         self.undelivered(turn).any(|round| !round.items.iter().all(by_rule))
     }
 
@@ -296,8 +297,8 @@ fn after_failure(turn: TurnId, did: &AgentDid) -> Result<Vec<Event>, Refusal> {
 }
 
 fn read(turn: &Turn, message: u32) -> Vec<Event> {
-    let said = (message as usize).checked_sub(1).and_then(|place| turn.said.get(place));
-    let is_news = said.is_some_and(|said| !said.is_read);
+    let sent = (message as usize).checked_sub(1).and_then(|index| turn.messages.get(index));
+    let is_news = sent.is_some_and(|message| !message.is_read);
     is_news.then_some(Event::Read { turn: turn.id, message }).into_iter().collect()
 }
 

@@ -7,7 +7,7 @@ use crate::activity::Activity;
 use crate::answer::By;
 use crate::event::{Beside, Event, TurnKind};
 use crate::id::{CallId, ConversationId, TurnId};
-use crate::want::Said;
+use crate::want::SentMessage;
 
 /// The number of message ids that are kept for de-duplication.
 const HEARD_LATELY: usize = 100;
@@ -67,7 +67,7 @@ pub(crate) struct Turn {
     pub(crate) kept_by: Option<Beside>,
     pub(crate) result: Option<String>,
     /// Messages sent during the turn, in order.
-    pub(crate) said: Vec<Message>,
+    pub(crate) messages: Vec<Message>,
     /// Who stopped the turn, until it is restarted.
     pub(crate) stopped: Option<By>,
 }
@@ -83,13 +83,13 @@ pub(crate) struct Message {
 impl Turn {
     /// The messages that the agent has not read.
     pub(super) fn unread(&self) -> impl Iterator<Item = &str> {
-        self.said.iter().filter(|message| !message.is_read).map(|message| message.text.as_str())
+        self.messages.iter().filter(|message| !message.is_read).map(|message| message.text.as_str())
     }
 
     /// The messages with their numbers.
-    pub(super) fn said(&self) -> impl Iterator<Item = Said> {
-        let numbered = (1..).zip(&self.said);
-        numbered.map(|(number, message)| Said { turn: self.id, number, text: message.text.clone() })
+    pub(super) fn sent_messages(&self) -> impl Iterator<Item = SentMessage> {
+        let numbered = (1..).zip(&self.messages);
+        numbered.map(|(number, message)| SentMessage { turn: self.id, number, text: message.text.clone() })
     }
 
     pub(super) fn has_declined(&self, call: &CallId) -> bool {
@@ -167,7 +167,7 @@ impl AgentTurns {
             unkept: None,
             kept_by: None,
             result: None,
-            said: Vec::new(),
+            messages: Vec::new(),
             stopped: None,
         });
     }

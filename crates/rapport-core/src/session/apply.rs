@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::agent_turns::AgentTurns;
 use super::agent_turns::{Declined, Message, Process};
-use super::round::{Given, Item, Round, State};
+use super::round::{Given, Round, RoundItem, State};
 use super::shared::{Life, Shared};
 use crate::activity::Activity;
 use crate::event::{Asker, Ending, Event, TurnKind};
@@ -213,7 +213,7 @@ impl Shared {
             // The process only waits now.
             self.turns.with(*turn, |turn| turn.doing = None);
         }
-        let item = |question: &Question| Item { question: question.clone(), state: State::open() };
+        let item = |question: &Question| RoundItem { question: question.clone(), state: State::open() };
         self.rounds.push(Round {
             id,
             asker: asker.clone(),
@@ -301,15 +301,15 @@ impl AgentTurns {
         self.note_heard(id);
         if let Some(turn) = turn {
             let message = Message { text: text.to_owned(), is_read: false };
-            self.with(turn, |turn| turn.said.push(message));
+            self.with(turn, |turn| turn.messages.push(message));
         }
     }
 
     pub(super) fn read(&mut self, turn: TurnId, message: u32) {
         self.with(turn, |turn| {
-            let place = (message as usize).checked_sub(1);
-            if let Some(said) = place.and_then(|place| turn.said.get_mut(place)) {
-                said.is_read = true;
+            let index = (message as usize).checked_sub(1);
+            if let Some(sent) = index.and_then(|index| turn.messages.get_mut(index)) {
+                sent.is_read = true;
             }
         });
     }

@@ -7,7 +7,7 @@ use super::agent_turns::Turn;
 use super::chat::ChatFlow;
 use super::messages::SAYING;
 use super::progress::ProgressFlow;
-use super::round::{Item, Round};
+use super::round::{Round, RoundItem};
 use super::shared::Shared;
 use super::turns::TurnsFlow;
 use super::work::WorkFlow;
@@ -114,7 +114,7 @@ pub(crate) trait FlowRules {
     fn after_answer(
         &self,
         _: &Shared,
-        _: (&Round, &Item),
+        _: (&Round, &RoundItem),
         _: &Answer,
         _: &By,
     ) -> Result<Vec<Event>, Refusal> {

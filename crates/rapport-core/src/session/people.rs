@@ -9,7 +9,7 @@ use super::agent::decline;
 use super::agent_turns::{Process, Turn};
 use super::budget;
 use super::flow::FlowRules;
-use super::round::{Item, Round, State};
+use super::round::{Round, RoundItem, State};
 use super::rounds::AskedRounds;
 use super::routes::Responded;
 use super::shared::{Life, Shared};
@@ -144,7 +144,7 @@ impl Shared {
     fn answered_by(
         &self,
         flow: &dyn FlowRules,
-        (round, item): (&Round, &Item),
+        (round, item): (&Round, &RoundItem),
         answer: Answer,
         by: &By,
     ) -> Result<Vec<Event>, Refusal> {
@@ -260,7 +260,7 @@ impl Shared {
 
 impl AskedRounds {
     /// A question that can be answered.
-    pub(super) fn answerable(&self, question: Option<&QuestionId>) -> Result<(&Round, &Item), Refusal> {
+    pub(super) fn answerable(&self, question: Option<&QuestionId>) -> Result<(&Round, &RoundItem), Refusal> {
         let (round, item) = match question {
             Some(id) => self.item(id).ok_or_else(|| Refusal::UnknownQuestion { question: id.clone() })?,
             None => self.only_open()?,
@@ -274,7 +274,7 @@ impl AskedRounds {
         Ok((round, item))
     }
 
-    pub(super) fn only_open(&self) -> Result<(&Round, &Item), Refusal> {
+    pub(super) fn only_open(&self) -> Result<(&Round, &RoundItem), Refusal> {
         let open: Vec<_> = self
             .open()
             .flat_map(|round| {

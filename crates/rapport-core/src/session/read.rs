@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use super::flow::Flow;
-use super::{Item, Life, Process, Round, Session, State, Stretch, Turn, WorkUndo};
+use super::{Life, Process, Round, RoundItem, Session, State, Stretch, Turn, WorkUndo};
 use crate::activity::Activity;
 use crate::answer::{Answer, By};
 use crate::created::{AgentCommand, Created};
@@ -114,7 +114,8 @@ impl Session {
 
     /// How long questions waited for their answers. Time in which several waited counts once.
     pub fn waited(&self) -> SignedDuration {
-        let answered = |round: &Round| round.items.iter().filter_map(Item::given).map(|given| given.at).max();
+        let answered =
+            |round: &Round| round.items.iter().filter_map(RoundItem::given).map(|given| given.at).max();
         let spans = self.shared.rounds.iter().filter_map(|round| Some((round.asked_at, answered(round)?)));
         let mut spans: Vec<_> = spans.collect();
         spans.sort_unstable();

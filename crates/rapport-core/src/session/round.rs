@@ -18,7 +18,7 @@ pub(crate) struct Round {
     pub(crate) asked_at: Timestamp,
     /// When the waiting process began to wait; later than `asked_at` if it asked again.
     pub(crate) hot_since: Timestamp,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<RoundItem>,
     /// Whether the asker has the reply.
     pub(crate) taken: bool,
     /// Whether the process that asked has ended. If it had the reply, the reply may be lost.
@@ -41,7 +41,7 @@ impl Round {
 
     /// Whether the person declined an MCP server's request, whatever else it asked.
     fn is_declined(&self) -> bool {
-        let declines = |item: &Item| {
+        let declines = |item: &RoundItem| {
             let action = item.given().map(|given| Consent::of(&given.answer));
             item.question.purpose.field().is_some() && action.is_some_and(|action| action != Consent::Accept)
         };
@@ -55,7 +55,7 @@ impl Round {
 
     /// Whether its answer allows a call.
     pub(crate) fn allows_a_call(&self) -> bool {
-        let given = self.items.first().and_then(Item::given);
+        let given = self.items.first().and_then(RoundItem::given);
         self.permission().is_some() && given.is_some_and(|given| given.answer.allows())
     }
 
@@ -78,7 +78,7 @@ impl Round {
 
     /// The current answer to one of its questions. An answer that is being changed stays valid until a new one is
     /// given, or until it is too late for that.
-    pub(super) fn standing<'a>(&self, item: &'a Item) -> Option<&'a Given> {
+    pub(super) fn standing<'a>(&self, item: &'a RoundItem) -> Option<&'a Given> {
         match &item.state {
             State::Answered(given) => Some(given),
             State::Open { previous } => previous.as_ref().filter(|_| self.closed.is_none()),
@@ -116,7 +116,7 @@ impl Round {
 
 /// A question and its state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Item {
+pub(crate) struct RoundItem {
     pub(crate) question: Question,
     pub(crate) state: State,
 }
@@ -145,7 +145,7 @@ impl State {
     }
 }
 
-impl Item {
+impl RoundItem {
     pub(crate) fn given(&self) -> Option<&Given> {
         match &self.state {
             State::Answered(given) => Some(given),

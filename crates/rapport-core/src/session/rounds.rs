@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 use super::agent_turns::{Process, Turn};
-use super::round::{Given, Item, Round};
+use super::round::{Given, Round, RoundItem};
 use crate::event::{Beside, Ending, Event};
 use crate::id::{CallId, QuestionId, RoundId, TurnId};
 use crate::question::{Purpose, Question};
@@ -19,7 +19,7 @@ const FEW: usize = 4;
 pub(crate) struct AskedRounds {
     all: Vec<Round>,
     /// The position of each question: the index of its round, and its index in the round.
-    places: BTreeMap<QuestionId, (usize, usize)>,
+    positions: BTreeMap<QuestionId, (usize, usize)>,
     /// The indices of rounds that are open, or whose asker still waits.
     current: BTreeSet<usize>,
     /// Questions whose answer holds for the whole project and is saved there.
@@ -44,9 +44,9 @@ impl AskedRounds {
             self.all.reserve_exact(1);
         }
         let index = self.all.len();
-        for (place, item) in round.items.iter().enumerate() {
+        for (position, item) in round.items.iter().enumerate() {
             // A duplicate id refers to the first question.
-            self.places.entry(item.question.id.clone()).or_insert((index, place));
+            self.positions.entry(item.question.id.clone()).or_insert((index, position));
         }
         self.all.push(round);
         self.look_at(index);
@@ -58,10 +58,10 @@ impl AskedRounds {
     }
 
     /// A question, and the round it belongs to.
-    pub(crate) fn item(&self, question: &QuestionId) -> Option<(&Round, &Item)> {
-        let (round, place) = *self.places.get(question)?;
+    pub(crate) fn item(&self, question: &QuestionId) -> Option<(&Round, &RoundItem)> {
+        let (round, position) = *self.positions.get(question)?;
         let round = self.all.get(round)?;
-        Some((round, round.items.get(place)?))
+        Some((round, round.items.get(position)?))
     }
 
     /// Changes the round with this id, if there is one.
@@ -73,9 +73,9 @@ impl AskedRounds {
         self.change(index, change)
     }
 
-    pub(super) fn with_item(&mut self, question: &QuestionId, change: impl FnOnce(&mut Item)) {
-        if let Some((index, place)) = self.places.get(question).copied() {
-            self.change(index, |round| round.items.get_mut(place).map(change));
+    pub(super) fn with_item(&mut self, question: &QuestionId, change: impl FnOnce(&mut RoundItem)) {
+        if let Some((index, position)) = self.positions.get(question).copied() {
+            self.change(index, |round| round.items.get_mut(position).map(change));
         }
     }
 
@@ -144,7 +144,7 @@ impl AskedRounds {
         self.clarifying().filter_map(|(round, item)| Some((&item.question, round.standing(item)?)))
     }
 
-    pub(super) fn clarifying(&self) -> impl Iterator<Item = (&Round, &Item)> {
+    pub(super) fn clarifying(&self) -> impl Iterator<Item = (&Round, &RoundItem)> {
         let items = self.iter().flat_map(|round| round.items.iter().map(move |item| (round, item)));
         items.filter(|(_, item)| item.question.purpose == Purpose::Clarify)
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::round::{Item, Round, State};
+use super::round::{Round, RoundItem, State};
 use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::answer::{Answer, By};
@@ -24,7 +24,7 @@ const LONGEST_REASON: usize = 400;
 /// The routes of a session's questions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Routes {
-    ways: BTreeMap<QuestionId, Way>,
+    by_question: BTreeMap<QuestionId, Route>,
     /// Questions that the lead was told of, and was not released from yet.
     with_lead: BTreeSet<QuestionId>,
     /// The number of answers that leads gave since a person last acted.
@@ -35,7 +35,7 @@ pub(crate) struct Routes {
 
 /// The route of one question so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Way {
+pub(crate) struct Route {
     pub(crate) class: Class,
     pub(crate) to: Recipient,
     pub(crate) since: Timestamp,
@@ -46,7 +46,7 @@ pub(crate) struct Way {
     pub(crate) draft: Option<LeadDraft>,
 }
 
-impl Way {
+impl Route {
     /// Until when a question stays with its current recipient; `None` if it stays until it is answered.
     pub(crate) fn until(&self, terms: &RoutingTerms) -> Option<Timestamp> {
         let (since, time) = match (self.to, self.asks_since) {
@@ -123,7 +123,7 @@ impl Shared {
     /// draft, otherwise nothing.
     pub(super) fn respond(
         &self,
-        item: &Item,
+        item: &RoundItem,
         answer: Answer,
         because: Option<&Grounding>,
         by: &By,
@@ -134,13 +134,13 @@ impl Shared {
             let (what, by, question) = ("changing an answer".into(), by.clone(), Some(id.clone()));
             return Err(Refusal::NeedsPerson { what, by, question });
         }
-        let way = self.routes.way(id);
-        if way.is_some_and(|way| way.draft.is_some()) {
+        let route = self.routes.of(id);
+        if route.is_some_and(|route| route.draft.is_some()) {
             let why = format!("a draft for {id} waits for a person");
             return Err(Refusal::NotNow { what: "another draft".into(), why });
         }
         let limit = self.routes.limit_reached(&self.created.terms.routing, now);
-        let is_with_lead = way.is_some_and(|way| way.to == Recipient::Lead);
+        let is_with_lead = route.is_some_and(|route| route.to == Recipient::Lead);
         match (self.created.terms.questions, because) {
             (Policy::Trust, because) => Ok(Responded::Answer(answer, because.cloned())),
             (Policy::Auto, Some(because)) if is_with_lead && limit.is_none() => {
@@ -165,22 +165,23 @@ impl Shared {
         class: Option<Class>,
         reason: &str,
     ) -> Result<Vec<Event>, Refusal> {
-        let way = self.routes.way(question).filter(|_| self.is_unanswered(question));
-        let Some(way) = way else {
+        let route = self.routes.of(question).filter(|_| self.is_unanswered(question));
+        let Some(route) = route else {
             return Err(Refusal::UnknownQuestion { question: question.clone() });
         };
-        let raised = class.map_or(way.class, |class| way.class.raised_to(class));
-        if way.to != Recipient::Lead && raised == way.class {
+        let raised = class.map_or(route.class, |class| route.class.raised_to(class));
+        if route.to != Recipient::Lead && raised == route.class {
             return Ok(Vec::new());
         }
-        let to = if way.to == Recipient::Lead { Recipient::Person } else { way.to };
+        let to = if route.to == Recipient::Lead { Recipient::Person } else { route.to };
         let why = Hop::PassedOn { reason: reason.trim().chars().take(LONGEST_REASON).collect() };
         Ok(vec![Event::Routed { question: question.clone(), to, class: raised, why }])
     }
 
     /// The lead was told of a question, or could not be.
     pub(super) fn lead_told(&self, question: &QuestionId, outcome: &Result<(), String>) -> Vec<Event> {
-        let is_news = self.routes.way(question).is_some_and(|way| way.to == Recipient::Lead && !way.is_told);
+        let is_news =
+            self.routes.of(question).is_some_and(|route| route.to == Recipient::Lead && !route.is_told);
         let fact = match outcome {
             _ if !is_news || !self.is_unanswered(question) => None,
             Ok(()) => Some(Event::LeadTold { question: question.clone() }),
@@ -191,34 +192,34 @@ impl Shared {
 
     /// Decides that the lead asks its own person about a question, so that it gets more time, once.
     pub(super) fn lead_asks(&self, question: &QuestionId) -> Vec<Event> {
-        let way = self.routes.way(question).filter(|_| self.is_unanswered(question));
-        let is_news = way.is_some_and(|way| way.to == Recipient::Lead && way.asks_since.is_none());
+        let route = self.routes.of(question).filter(|_| self.is_unanswered(question));
+        let is_news = route.is_some_and(|route| route.to == Recipient::Lead && route.asks_since.is_none());
         is_news.then(|| Event::LeadAsks { question: question.clone() }).into_iter().collect()
     }
 
     /// The steps that are due because time has passed.
     pub(super) fn overdue(&self, now: Timestamp) -> Vec<Event> {
-        let due = |way: &Way| way.until(&self.created.terms.routing).is_some_and(|until| until <= now);
-        let ways = self.open_ways().filter(|(_, way)| due(way));
-        let step = |(question, way): (&QuestionId, &Way)| {
-            let to = if way.to == Recipient::Lead { Recipient::Person } else { Recipient::Others };
-            Event::Routed { question: question.clone(), to, class: way.class, why: Hop::TimeOver }
+        let due = |route: &Route| route.until(&self.created.terms.routing).is_some_and(|until| until <= now);
+        let routes = self.open_routes().filter(|(_, route)| due(route));
+        let step = |(question, route): (&QuestionId, &Route)| {
+            let to = if route.to == Recipient::Lead { Recipient::Person } else { Recipient::Others };
+            Event::Routed { question: question.clone(), to, class: route.class, why: Hop::TimeOver }
         };
-        ways.map(step).collect()
+        routes.map(step).collect()
     }
 
     /// When the next question moves on by itself.
     pub(super) fn next_step(&self) -> Option<Timestamp> {
-        self.open_ways().filter_map(|(_, way)| way.until(&self.created.terms.routing)).min()
+        self.open_routes().filter_map(|(_, route)| route.until(&self.created.terms.routing)).min()
     }
 
     /// The wants about what the lead is told.
     pub(super) fn lead_wants(&self) -> impl Iterator<Item = Want> {
         let lead = self.created.lead.clone();
-        let untold = self.open_ways().filter(|_| self.is_going());
-        let untold = untold.filter(|(_, way)| way.to == Recipient::Lead && !way.is_told);
+        let untold = self.open_routes().filter(|_| self.is_going());
+        let untold = untold.filter(|(_, route)| route.to == Recipient::Lead && !route.is_told);
         let is_over = |id: &&QuestionId| {
-            !self.is_unanswered(id) || self.routes.way(id).is_some_and(|way| way.to != Recipient::Lead)
+            !self.is_unanswered(id) || self.routes.of(id).is_some_and(|route| route.to != Recipient::Lead)
         };
         let over = self.routes.with_lead.iter().filter(is_over);
         let told = untold.map(|(id, _)| (id.clone(), true)).chain(over.map(|id| (id.clone(), false)));
@@ -234,19 +235,19 @@ impl Shared {
 
     /// The open questions that the lead was told of and that are still with it.
     pub(super) fn with_lead(&self) -> Vec<QuestionId> {
-        let told = self.open_ways().filter(|(_, way)| way.to == Recipient::Lead && way.is_told);
+        let told = self.open_routes().filter(|(_, route)| route.to == Recipient::Lead && route.is_told);
         told.map(|(question, _)| question.clone()).collect()
     }
 
-    fn open_ways(&self) -> impl Iterator<Item = (&QuestionId, &Way)> {
+    fn open_routes(&self) -> impl Iterator<Item = (&QuestionId, &Route)> {
         let has_lead = self.created.lead.is_some();
         let items = self.rounds.open().filter(move |_| has_lead).flat_map(|round| &round.items);
         let open = items.filter(|item| item.given().is_none());
-        open.filter_map(|item| self.routes.ways.get_key_value(&item.question.id))
+        open.filter_map(|item| self.routes.by_question.get_key_value(&item.question.id))
     }
 
     fn is_unanswered(&self, question: &QuestionId) -> bool {
-        let is_open = |(round, item): (&Round, &Item)| {
+        let is_open = |(round, item): (&Round, &RoundItem)| {
             round.closed.is_none() && matches!(item.state, State::Open { .. })
         };
         self.is_going() && self.rounds.item(question).is_some_and(is_open)
@@ -257,7 +258,7 @@ impl Routes {
     /// The current class of a question. A class that was raised stays raised.
     pub(crate) fn class_now(&self, question: &Question, earlier: &impl Earlier) -> Class {
         let found = Class::of(question, earlier);
-        self.way(&question.id).map_or(found, |way| way.class.raised_to(found))
+        self.of(&question.id).map_or(found, |route| route.class.raised_to(found))
     }
 
     pub(super) fn limit_reached(&self, terms: &RoutingTerms, now: Timestamp) -> Option<Limit> {
@@ -274,7 +275,7 @@ impl Routes {
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp, terms: &RoutingTerms) {
         match fact {
             Event::Routed { question, to, class, why } => {
-                let way = self.ways.entry(question.clone()).or_insert_with(|| Way {
+                let route = self.by_question.entry(question.clone()).or_insert_with(|| Route {
                     class: *class,
                     to: *to,
                     since: at,
@@ -283,14 +284,14 @@ impl Routes {
                     asks_since: None,
                     draft: None,
                 });
-                way.since = if way.to == *to { way.since } else { at };
-                (way.class, way.to, way.why) = (*class, *to, why.clone());
+                route.since = if route.to == *to { route.since } else { at };
+                (route.class, route.to, route.why) = (*class, *to, why.clone());
             }
             Event::LeadTold { question } => {
                 self.with_lead.insert(question.clone());
-                self.with(question, |way| way.is_told = true);
+                self.with(question, |route| route.is_told = true);
             }
-            Event::LeadAsks { question } => self.with(question, |way| way.asks_since = Some(at)),
+            Event::LeadAsks { question } => self.with(question, |route| route.asks_since = Some(at)),
             Event::LeadReleased { question } => {
                 self.with_lead.remove(question);
             }
@@ -298,7 +299,7 @@ impl Routes {
                 self.with_lead.remove(question);
                 let (answer, by, because) = (answer.clone(), by.clone(), because.clone());
                 // Questions have no route in a session without a lead; the assistant that began it may still draft.
-                let way = self.ways.entry(question.clone()).or_insert(Way {
+                let route = self.by_question.entry(question.clone()).or_insert(Route {
                     class: Class::Clarification,
                     to: Recipient::Person,
                     since: at,
@@ -307,7 +308,7 @@ impl Routes {
                     asks_since: None,
                     draft: None,
                 });
-                way.draft = Some(LeadDraft { answer, by, because, at });
+                route.draft = Some(LeadDraft { answer, by, because, at });
             }
             Event::Answered { question, by: By::Lead { .. }, .. } => {
                 self.with_lead.remove(question);
@@ -323,10 +324,10 @@ impl Routes {
             }
             // The draft was for the question as it was then, and a person now changes the answer, so the lead is no
             // longer asked.
-            Event::Reopened { question, .. } => self.with(question, |way| {
-                way.draft = None;
-                if way.to == Recipient::Lead {
-                    (way.to, way.since) = (Recipient::Person, at);
+            Event::Reopened { question, .. } => self.with(question, |route| {
+                route.draft = None;
+                if route.to == Recipient::Lead {
+                    (route.to, route.since) = (Recipient::Person, at);
                 }
             }),
             _ => {}
@@ -334,19 +335,19 @@ impl Routes {
     }
 
     /// The way of a question, if it was routed or has a draft.
-    pub(crate) fn way(&self, question: &QuestionId) -> Option<&Way> {
-        self.ways.get(question)
+    pub(crate) fn of(&self, question: &QuestionId) -> Option<&Route> {
+        self.by_question.get(question)
     }
 
     /// The step from the lead to the person, if the question is with the lead.
     pub(super) fn hop(&self, question: &QuestionId, why: Hop) -> Option<Event> {
-        let way = self.way(question).filter(|way| way.to == Recipient::Lead)?;
-        Some(Event::Routed { question: question.clone(), to: Recipient::Person, class: way.class, why })
+        let route = self.of(question).filter(|route| route.to == Recipient::Lead)?;
+        Some(Event::Routed { question: question.clone(), to: Recipient::Person, class: route.class, why })
     }
 
     /// The draft for a question, for a person who wants to send it.
     pub(super) fn draft_of(&self, question: &QuestionId) -> Result<&LeadDraft, Refusal> {
-        let draft = self.way(question).and_then(|way| way.draft.as_ref());
+        let draft = self.of(question).and_then(|route| route.draft.as_ref());
         draft.ok_or_else(|| {
             let why = format!("{question} has no draft");
             Refusal::NotNow { what: "sending a draft".into(), why }
@@ -361,9 +362,9 @@ impl Routes {
 }
 
 impl Routes {
-    fn with(&mut self, question: &QuestionId, change: impl FnOnce(&mut Way)) {
-        if let Some(way) = self.ways.get_mut(question) {
-            change(way);
+    fn with(&mut self, question: &QuestionId, change: impl FnOnce(&mut Route)) {
+        if let Some(route) = self.by_question.get_mut(question) {
+            change(route);
         }
     }
 }

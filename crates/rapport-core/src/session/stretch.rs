@@ -191,9 +191,9 @@ fn joined(earlier: &Changes, mut last: Changes) -> Changes {
     let mut files = earlier.files.clone();
     for file in last.files {
         match files.iter().position(|known| known.path == file.path) {
-            Some(place) => match twice(&files[place], &file) {
-                Some(both) => files[place] = both,
-                None => drop(files.remove(place)),
+            Some(index) => match twice(&files[index], &file) {
+                Some(both) => files[index] = both,
+                None => drop(files.remove(index)),
             },
             None => files.push(file),
         }

@@ -3,11 +3,11 @@
 //!
 //! Each turn has its own stage, because several can wait side by side (branches). The session does one thing at a time,
 //! which is its phase: drafting, writing the plan's file, checking it, running a batch, writing the report. `acts`
-//! decides people's acts, `ends` the engine's reports, `fold` applies the facts; this file derives the wants.
+//! decides people's acts, `world` the engine's reports, `facts` applies the facts; this file derives the wants.
 
 mod acts;
-mod ends;
-mod fold;
+mod facts;
+mod world;
 
 use std::collections::BTreeMap;
 
@@ -310,7 +310,7 @@ impl FlowRules for TurnsFlow {
 
     fn lost(&self, shared: &Shared) -> Option<Event> {
         let batch = self.running(shared)?.to_owned();
-        Some(Event::BatchPaused { batch, reason: ends::STOPPED.into(), unsure: None })
+        Some(Event::BatchPaused { batch, reason: world::STOPPED.into(), unsure: None })
     }
 
     /// While it plans, the agent changes nothing, and asks only if it may. Rounds are counted for each turn

@@ -3,7 +3,7 @@
 use super::agent_turns::AgentTurns;
 use super::agent_turns::{Process, Turn};
 use super::flow::FlowRules;
-use super::round::{Item, Round};
+use super::round::{Round, RoundItem};
 use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::event::Ending;
@@ -45,13 +45,13 @@ impl Shared {
             kind: turn.kind,
             conversation: self.turns.conversation.clone(),
             prompt: turn.prompt.clone(),
-            told_before: self.turns.told_before(turn),
+            sent_before: self.turns.sent_before(turn),
             system: None,
             folder: None,
             tools: false,
             linger: None,
             replies: self.rounds.doubtful_answers(turn).chain(replies.iter().cloned()).collect(),
-            said: turn.said().collect(),
+            messages: turn.sent_messages().collect(),
         };
         flow.complete(self, &mut order);
         if !self.hosts.allowed.is_empty() {
@@ -79,7 +79,7 @@ impl AskedRounds {
 
     /// Whether the project's rule is saved, if the answer to this round grants one.
     pub(super) fn is_kept(&self, round: &Round) -> bool {
-        let for_project = |item: &&Item| item.given().is_some_and(|given| given.answer.is(FOR_PROJECT));
+        let for_project = |item: &&RoundItem| item.given().is_some_and(|given| given.answer.is(FOR_PROJECT));
         let question = round.items.first().filter(for_project);
         question.is_none_or(|item| self.granted.contains(&item.question.id))
     }
@@ -131,7 +131,7 @@ impl AskedRounds {
 }
 
 impl AgentTurns {
-    pub(super) fn told_before(&self, turn: &Turn) -> usize {
+    pub(super) fn sent_before(&self, turn: &Turn) -> usize {
         self.iter().filter(|other| other.id < turn.id && other.prompt == turn.prompt).count()
     }
 }
@@ -144,7 +144,9 @@ fn reply(round: &Round) -> Option<CallReply> {
         None => {}
     }
     match first.question.purpose {
-        Purpose::Clarify => round.items.iter().map(told).collect::<Option<_>>().map(CallReply::Answers),
+        Purpose::Clarify => {
+            round.items.iter().map(answered_question).collect::<Option<_>>().map(CallReply::Answers)
+        }
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => decision(first),
         Purpose::Elicit(_) => elicited(round),
         Purpose::Confirm | Purpose::Budget { .. } => None,
@@ -154,19 +156,19 @@ fn reply(round: &Round) -> Option<CallReply> {
 fn elicited(round: &Round) -> Option<CallReply> {
     let answered = round.items.iter().filter_map(|item| Some((&item.question, &item.given()?.answer)));
     let (action, content) = elicitation::reply(answered);
-    let told = round.items.iter().filter_map(told).collect();
-    (!round.is_open()).then_some(CallReply::Elicited { told, action, content })
+    let questions = round.items.iter().filter_map(answered_question).collect();
+    (!round.is_open()).then_some(CallReply::Elicited { questions, action, content })
 }
 
 /// The reply to an expired round, including the answers that were given.
 fn expired(round: &Round) -> CallReply {
-    let answered: Vec<_> = round.items.iter().filter_map(told).collect();
+    let answered: Vec<_> = round.items.iter().filter_map(answered_question).collect();
     let open = round.items.iter().filter(|item| item.given().is_none());
     let asked = open.map(|item| item.question.text.as_str()).collect::<Vec<_>>().join(" ");
     CallReply::Deny { asked, message: prompt::nobody_answered(&answered) }
 }
 
-fn told(item: &Item) -> Option<AnsweredQuestion> {
+fn answered_question(item: &RoundItem) -> Option<AnsweredQuestion> {
     let given = item.given()?;
     Some(AnsweredQuestion {
         question: item.question.text.clone(),
@@ -176,16 +178,16 @@ fn told(item: &Item) -> Option<AnsweredQuestion> {
     })
 }
 
-fn decision(item: &Item) -> Option<CallReply> {
+fn decision(item: &RoundItem) -> Option<CallReply> {
     let given = item.given()?;
     let asked = item.question.text.clone();
     if given.answer.allows() {
         return Some(CallReply::Allow { asked });
     }
-    let told = told(item)?;
+    let answered = answered_question(item)?;
     let message = match &given.answer.text {
-        Some(words) => AnsweredQuestion { answer: words.clone(), ..told }.attributed(),
-        None => AnsweredQuestion { answer: prompt::DENIED.into(), ..told }.attributed(),
+        Some(words) => AnsweredQuestion { answer: words.clone(), ..answered }.attributed(),
+        None => AnsweredQuestion { answer: prompt::DENIED.into(), ..answered }.attributed(),
     };
     Some(CallReply::Deny { asked, message })
 }

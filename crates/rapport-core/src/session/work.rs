@@ -12,7 +12,7 @@ use super::agent::decline;
 use super::agent_turns::Turn;
 use super::flow::{AskedCall, FlowRules, stray, unknown_act};
 use super::messages::{SAYING, Saying};
-use super::round::{Item, Round};
+use super::round::{Round, RoundItem};
 use super::shared::{Life, Shared};
 use crate::answer::{Answer, By};
 use crate::created::{Clarifier, Created};
@@ -240,15 +240,15 @@ impl FlowRules for WorkFlow {
     fn after_answer(
         &self,
         shared: &Shared,
-        (round, item): (&Round, &Item),
+        (round, item): (&Round, &RoundItem),
         answer: &Answer,
         by: &By,
     ) -> Result<Vec<Event>, Refusal> {
         match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(shared, answer, by),
             Purpose::Clarify => {
-                let told = self.after_answer_in_text(shared, (round, item), answer, by);
-                Ok(told.map_or_else(|| self.after_planned_answer(shared, round, item), |told| vec![told]))
+                let turn = self.after_answer_in_text(shared, (round, item), answer, by);
+                Ok(turn.map_or_else(|| self.after_planned_answer(shared, round, item), |turn| vec![turn]))
             }
             Purpose::Permission(_)
             | Purpose::LeavePlanMode { .. }
@@ -383,7 +383,7 @@ fn replan_prompt(shared: &Shared, wish: &str) -> String {
 }
 
 fn ask_for_confirmation(shared: &Shared) -> Event {
-    let confirms = |item: &&Item| item.question.purpose == Purpose::Confirm;
+    let confirms = |item: &&RoundItem| item.question.purpose == Purpose::Confirm;
     let id = match shared.rounds.iter().flat_map(|round| &round.items).filter(confirms).count() {
         0 => QuestionId::new("confirm"),
         earlier => QuestionId::new(format!("confirm-{}", earlier + 1)),

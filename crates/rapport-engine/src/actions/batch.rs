@@ -8,11 +8,11 @@ pub(super) mod step;
 use rapport_core::{ActionPlan, Interrupted};
 use rapport_durable::digest;
 
-use self::step::{Step, after};
+use self::step::{ActionStep, after};
 use super::files::JournaledFiles;
 use super::journal::{Fact, Intent, Journal, RESERVE};
-use super::outcome::{Outcome, Ran, Settled};
-use super::{ActionError, ActionMeans, BatchSite, Live, Observer, Requester, Stop, blocking};
+use super::outcome::{BatchOutcome, Outcome, TimedOutcome};
+use super::{ActionConfig, ActionError, BatchSite, Live, Observer, Requester, Stop, blocking};
 
 /// Whether an action is to be run.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,8 +28,8 @@ pub enum Choice {
 #[derive(Clone, Debug)]
 pub struct ActionBatch<'a> {
     pub plan: &'a ActionPlan,
-    pub place: &'a BatchSite,
-    pub means: &'a ActionMeans,
+    pub site: &'a BatchSite,
+    pub config: &'a ActionConfig,
 }
 
 /// What the journal says about an action.
@@ -37,7 +37,7 @@ pub struct ActionBatch<'a> {
 enum Known {
     NotBegun,
     Begun(Option<Intent>),
-    Ended(Settled),
+    Ended(TimedOutcome),
 }
 
 /// How the rest of a batch continues.
@@ -58,7 +58,7 @@ impl ActionBatch<'_> {
         requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
-    ) -> Result<Ran, ActionError> {
+    ) -> Result<BatchOutcome, ActionError> {
         let skip: Vec<_> = (0..self.plan.actions.len()).map(|n| skip(choices.get(n))).collect();
         let plan = fingerprint(self.plan);
         let journaled = self.open(move |journal| start(journal, plan, skip)).await?;
@@ -73,9 +73,9 @@ impl ActionBatch<'_> {
         requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
-    ) -> Result<Ran, ActionError> {
-        if !Journal::is_in(&self.place.journal) {
-            return Err(ActionError::NoBatch { path: self.place.journal.clone() });
+    ) -> Result<BatchOutcome, ActionError> {
+        if !Journal::is_in(&self.site.journal) {
+            return Err(ActionError::NoBatch { path: self.site.journal.clone() });
         }
         let plan = fingerprint(self.plan);
         let journaled = self.open(move |journal| resume_journal(journal, &plan)).await?;
@@ -86,7 +86,7 @@ impl ActionBatch<'_> {
         &self,
         prepare: impl FnOnce(&mut Journal) -> Result<String, ActionError> + Send + 'static,
     ) -> Result<JournaledFiles, ActionError> {
-        let BatchSite { project, journal, seals, clock } = self.place.clone();
+        let BatchSite { project, journal, seals, clock } = self.site.clone();
         blocking(move || {
             let root =
                 project.canonicalize().map_err(|error| ActionError::Project { path: project, error })?;
@@ -104,7 +104,7 @@ impl ActionBatch<'_> {
         requester: &dyn Requester,
         observer: &mut Observer<'_>,
         stop: &Stop,
-    ) -> Ran {
+    ) -> BatchOutcome {
         let skips = skips(journaled.journal.facts());
         let was_finished = journaled.journal.facts().contains(&Fact::Finished);
         let mut actions = Vec::new();
@@ -125,7 +125,7 @@ impl ActionBatch<'_> {
                 (Course::Halted(reason), _, None) => (Outcome::skipped(reason).into(), true),
                 (Course::Paused(reason), _, None) => (Outcome::skipped(reason).into(), false),
                 (Course::On, known, None) => {
-                    let step = Step { batch: self, n, action, interrupted, requester, stop };
+                    let step = ActionStep { batch: self, n, action, interrupted, requester, stop };
                     observer(Live::Started { n, action });
                     let (same_files, settled, then) = step.take(journaled, known, observer).await;
                     journaled = same_files;
@@ -140,7 +140,7 @@ impl ActionBatch<'_> {
         if !unfinished && !was_finished {
             unfinished = !blocking(move || finish(&mut journaled.journal)).await;
         }
-        Ran { actions, unfinished }
+        BatchOutcome { actions, unfinished }
     }
 }
 

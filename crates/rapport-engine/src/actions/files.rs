@@ -11,7 +11,7 @@ use rapport_core::check::project_path;
 use rapport_durable::{HeldFolder, digest, put, put_new, remove, remove_if_empty, sync_above, write_beside};
 
 use super::diff::unified;
-use super::journal::{Fact, Image, Intent, Journal};
+use super::journal::{Fact, Intent, Journal, SavedFile};
 use super::outcome::{Details, FileChange, Outcome};
 use super::project::{PathError, Resolved, content, resolve};
 
@@ -34,7 +34,7 @@ pub(super) enum State {
 
 /// A prepared change that is not made yet.
 struct Prepared {
-    place: Resolved,
+    resolved: Resolved,
     before: Option<Vec<u8>>,
     after: Vec<u8>,
     mode: Option<u32>,
@@ -74,9 +74,9 @@ pub(super) fn delete(journaled: &mut JournaledFiles, n: usize, what: String, pat
         let there = There::look(journaled, path)?;
         let gone = there.gone(journaled).map_err(|why| why.to_string())?;
         note(journaled, n, what, gone).map_err(|why| why.to_string())?;
-        let held = Held::open(&journaled.root, &there.place.real)?;
+        let held = Held::open(&journaled.root, &there.resolved.real)?;
         there.check_untouched(journaled, path)?;
-        remove(&held.file).map_err(|error| cannot("delete", &there.place.real, error))
+        remove(&held.file).map_err(|error| cannot("delete", &there.resolved.real, error))
     })();
     settled(taken, path, FileChange::Deleted)
 }
@@ -95,12 +95,14 @@ pub(super) fn move_file(
         let intent = moving(journaled, &there, &target).map_err(|why| why.to_string())?;
         note(journaled, n, what, intent).map_err(|why| why.to_string())?;
         let put = (|| {
-            let (held, to_held) =
-                (Held::open(&journaled.root, &there.place.real)?, Held::make(&journaled.root, &target.real)?);
+            let (held, to_held) = (
+                Held::open(&journaled.root, &there.resolved.real)?,
+                Held::make(&journaled.root, &target.real)?,
+            );
             there.check_untouched(journaled, from)?;
             free(journaled, to)?;
-            put(&held.file, &to_held.file).map_err(|error| cannot("move", &there.place.real, error))?;
-            sync_above(&held.file).map_err(|error| cannot("move", &there.place.real, error))
+            put(&held.file, &to_held.file).map_err(|error| cannot("move", &there.resolved.real, error))?;
+            sync_above(&held.file).map_err(|error| cannot("move", &there.resolved.real, error))
         })();
         if put.is_err() {
             remove_empty(&journaled.root, target.missing.iter().rev());
@@ -129,28 +131,28 @@ fn note(
 
 /// An existing file at exactly the path that the plan names.
 struct There {
-    place: Resolved,
+    resolved: Resolved,
     content: Vec<u8>,
     mode: u32,
 }
 
 impl There {
     fn look(journaled: &JournaledFiles, path: &str) -> Result<Self, String> {
-        let place = placed(journaled, path)?;
-        let is_itself = project_path(path).is_ok_and(|named| journaled.root.join(named) == place.real);
+        let resolved = resolved(journaled, path)?;
+        let is_itself = project_path(path).is_ok_and(|named| journaled.root.join(named) == resolved.real);
         if !is_itself {
             return Err(format!("{path} is behind a symbolic link"));
         }
-        let content = content(path, &place).map_err(|error| error.to_string())?;
+        let content = content(path, &resolved).map_err(|error| error.to_string())?;
         let content = content.ok_or_else(|| format!("{path} does not exist"))?;
-        let about = fs::metadata(&place.real).map_err(|error| cannot("look at", &place.real, error))?;
-        Ok(Self { place, content, mode: about.mode() & 0o7777 })
+        let about = fs::metadata(&resolved.real).map_err(|error| cannot("look at", &resolved.real, error))?;
+        Ok(Self { resolved, content, mode: about.mode() & 0o7777 })
     }
 
     /// The intent to record before the file is removed from its path.
     fn gone(&self, journaled: &mut JournaledFiles) -> Result<Intent, Box<dyn std::error::Error>> {
-        let before = Image { sha256: journaled.journal.keep(&self.content)?, mode: self.mode };
-        let file = inside(&journaled.root, &self.place.real)?;
+        let before = SavedFile { sha256: journaled.journal.keep(&self.content)?, mode: self.mode };
+        let file = inside(&journaled.root, &self.resolved.real)?;
         Ok(Intent { file, before: Some(before), after: None, directories: Vec::new(), also: None })
     }
 
@@ -182,19 +184,19 @@ fn moving(
 
 /// Resolves a path that must not exist yet.
 fn free(journaled: &JournaledFiles, path: &str) -> Result<Resolved, String> {
-    let place = placed(journaled, path)?;
-    if place.exists { Err(format!("{path} already exists")) } else { Ok(place) }
+    let resolved = resolved(journaled, path)?;
+    if resolved.exists { Err(format!("{path} already exists")) } else { Ok(resolved) }
 }
 
 /// Resolves a path, and refuses the journal's own files.
-fn placed(journaled: &JournaledFiles, path: &str) -> Result<Resolved, String> {
-    let place = resolve(&journaled.root, path).map_err(|error| error.to_string())?;
+fn resolved(journaled: &JournaledFiles, path: &str) -> Result<Resolved, String> {
+    let resolved = resolve(&journaled.root, path).map_err(|error| error.to_string())?;
     let journal = journaled.journal.directory();
     let journal = journal.canonicalize().map_err(|error| cannot("find the journal in", journal, error))?;
-    if place.real.starts_with(&journal) {
+    if resolved.real.starts_with(&journal) {
         return Err(PathError::Journal { path: path.to_owned() }.to_string());
     }
-    Ok(place)
+    Ok(resolved)
 }
 
 /// A path relative to the project's root.
@@ -208,22 +210,22 @@ fn prepare(
     path: &str,
     make: impl FnOnce(Option<&[u8]>) -> Result<Vec<u8>, String>,
 ) -> Result<Prepared, String> {
-    let place = placed(journaled, path)?;
-    let before = content(path, &place).map_err(|error| error.to_string())?;
+    let resolved = resolved(journaled, path)?;
+    let before = content(path, &resolved).map_err(|error| error.to_string())?;
     let mode =
-        before.as_ref().and_then(|_| fs::metadata(&place.real).ok()).map(|about| about.mode() & 0o7777);
+        before.as_ref().and_then(|_| fs::metadata(&resolved.real).ok()).map(|about| about.mode() & 0o7777);
     let after = make(before.as_deref())?;
-    Ok(Prepared { place, before, after, mode })
+    Ok(Prepared { resolved, before, after, mode })
 }
 
 fn intent(journaled: &mut JournaledFiles, change: &Prepared) -> Result<Intent, Box<dyn std::error::Error>> {
     let before = match (&change.before, change.mode) {
-        (Some(before), Some(mode)) => Some(Image { sha256: journaled.journal.keep(before)?, mode }),
+        (Some(before), Some(mode)) => Some(SavedFile { sha256: journaled.journal.keep(before)?, mode }),
         _ => None,
     };
-    let directories = change.place.missing.iter().map(|directory| inside(&journaled.root, directory));
+    let directories = change.resolved.missing.iter().map(|directory| inside(&journaled.root, directory));
     Ok(Intent {
-        file: inside(&journaled.root, &change.place.real)?,
+        file: inside(&journaled.root, &change.resolved.real)?,
         before,
         after: Some(digest(&change.after)),
         directories: directories.collect::<Result<_, _>>()?,
@@ -233,7 +235,7 @@ fn intent(journaled: &mut JournaledFiles, change: &Prepared) -> Result<Intent, B
 
 /// Writes the change; on failure, removes the directories it created.
 fn make_it_so(journaled: &JournaledFiles, n: usize, path: &str, change: &Prepared) -> Result<(), String> {
-    let real = &change.place.real;
+    let real = &change.resolved.real;
     let written = Held::make(&journaled.root, real).and_then(|held| {
         let temporary = temporary(&journaled.id, n, &held.file);
         let written = write_beside(&temporary, &change.after, change.mode.map(|mode| (mode, &*held.file)))
@@ -252,7 +254,7 @@ fn make_it_so(journaled: &JournaledFiles, n: usize, path: &str, change: &Prepare
         written
     });
     if written.is_err() {
-        remove_empty(&journaled.root, change.place.missing.iter().rev());
+        remove_empty(&journaled.root, change.resolved.missing.iter().rev());
     }
     written
 }
@@ -288,7 +290,7 @@ impl Held {
 fn check_untouched(root: &Path, path: &str, change: &Prepared) -> Result<(), String> {
     let now = resolve(root, path).map_err(|error| error.to_string())?;
     let content = content(path, &now).map_err(|error| error.to_string())?;
-    if now.real != change.place.real || content != change.before {
+    if now.real != change.resolved.real || content != change.before {
         return Err(format!("another program changed {path} at this very moment"));
     }
     Ok(())
@@ -338,11 +340,11 @@ pub(super) fn digest_of(root: &Path, file: &str) -> Result<Option<String>, PathE
 }
 
 pub(super) fn content_of(root: &Path, file: &str) -> Result<Option<Vec<u8>>, PathError> {
-    let place = resolve(root, file)?;
-    if place.real != root.join(file) {
+    let resolved = resolve(root, file)?;
+    if resolved.real != root.join(file) {
         return Err(PathError::NotAFile { path: file.to_owned(), what: "behind a symbolic link now" });
     }
-    content(file, &place)
+    content(file, &resolved)
 }
 
 /// Removes empty directories below the root, and stops at the first that is not empty.

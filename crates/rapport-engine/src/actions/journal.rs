@@ -17,7 +17,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::outcome::Settled;
+use super::outcome::TimedOutcome;
 use crate::clock::Clock;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
 use rapport_durable::{
@@ -56,7 +56,7 @@ pub enum Fact {
         irreversible: Option<bool>,
     },
     /// An action ended, successfully or not.
-    Ended { n: usize, settled: Settled },
+    Ended { n: usize, settled: TimedOutcome },
     /// A command changed files that earlier actions had changed; the current state belongs to the batch.
     Changed {
         /// The files, from the project's root, with their digests; `None` if a file no longer exists.
@@ -126,7 +126,7 @@ impl Fact {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandChange {
     /// The file before; `None` if it did not exist.
-    pub before: Option<Image>,
+    pub before: Option<SavedFile>,
     /// The digest of its content afterwards, which names its copy under `before/`; `None` if it was gone.
     pub after: Option<String>,
 }
@@ -137,7 +137,7 @@ pub struct Intent {
     /// The file, from the project's root, without symbolic links.
     pub file: String,
     /// The file before; `None` if it does not exist.
-    pub before: Option<Image>,
+    pub before: Option<SavedFile>,
     /// The digest of its new content; `None` if it will be deleted.
     pub after: Option<String>,
     /// Directories to create, from the project's root, outermost first.
@@ -156,7 +156,7 @@ impl Intent {
 
 /// A file before a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Image {
+pub struct SavedFile {
     /// The digest of its content, which names its copy under `before/`.
     pub sha256: String,
     pub mode: u32,

@@ -15,7 +15,7 @@ use rapport_core::ActionKind;
 
 use super::batch::changes::note_changes;
 use super::batch::snapshot::note_state;
-use super::batch::step::{Came, Step, ended_early, stoppable};
+use super::batch::step::{ActionStep, StepOutcome, ended_early, stoppable};
 use super::files::JournaledFiles;
 use super::{ActionBatch, Observer, blocking};
 
@@ -33,13 +33,13 @@ pub(super) async fn noting(
     .await
 }
 
-impl Step<'_> {
+impl ActionStep<'_> {
     pub(super) async fn perform(
         &self,
         journaled: JournaledFiles,
         observer: &mut Observer<'_>,
-    ) -> (JournaledFiles, Came) {
-        let Self { batch: ActionBatch { means, .. }, n, action, requester, stop, .. } = *self;
+    ) -> (JournaledFiles, StepOutcome) {
+        let Self { batch: ActionBatch { config, .. }, n, action, requester, stop, .. } = *self;
         let root = journaled.root.clone();
         match action.kind.clone() {
             ActionKind::Create { path, content, overwrite } => {
@@ -62,22 +62,23 @@ impl Step<'_> {
             ActionKind::Execute { command, shell, cwd, env, timeout, expected: _, allow_failure: _ } => {
                 let order =
                     execute::Order { command: &command, shell, cwd: cwd.as_deref(), env: &env, timeout };
-                let running = ended_early(stop, execute::run(means, &root, n, order, observer, stop));
+                let running = ended_early(stop, execute::run(config, &root, n, order, observer, stop));
                 let journaled = noting(journaled, move |journaled| note_state(journaled, n)).await;
                 let (journaled, came) = self.begin(journaled, running).await;
                 (noting(journaled, note_changes).await, came)
             }
-            ActionKind::Research { queries } => match means.research_command.split_first() {
+            ActionKind::Research { queries } => match config.research_command.split_first() {
                 Some((program, args)) => {
                     let order = research::ResearchOrder { program, args, queries: &queries };
-                    let running = research::run(means, &root, n, order, observer, stop);
+                    let running = research::run(config, &root, n, order, observer, stop);
                     self.begin(journaled, ended_early(stop, running)).await
                 }
                 None => self.begin(journaled, stoppable(stop, research::ask(requester, n, &queries))).await,
             },
             // The session would exist even if its name were not waited for.
             ActionKind::Invoke { agent, message } => {
-                let invoking = async { Came::Settled(invoke::run(requester, n, &agent, &message).await) };
+                let invoking =
+                    async { StepOutcome::Settled(invoke::run(requester, n, &agent, &message).await) };
                 self.begin(journaled, invoking).await
             }
             ActionKind::Read { resource } => {

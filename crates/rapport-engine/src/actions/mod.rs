@@ -32,7 +32,7 @@ pub use batch::{ActionBatch, Choice};
 pub use journal::JournalError;
 pub use kinds::read;
 pub(crate) use kinds::{of_commands, of_confined_commands};
-pub use outcome::{Details, FileChange, Outcome, Ran, Settled};
+pub use outcome::{BatchOutcome, Details, FileChange, Outcome, TimedOutcome};
 pub use project::{OnDisk, PathError};
 pub use rapport_core::{Interrupted, LaterChanges};
 pub use undo::{Undone, undo};
@@ -54,7 +54,7 @@ pub struct BatchSite {
 
 /// What actions need besides the plan.
 #[derive(Clone, Debug)]
-pub struct ActionMeans {
+pub struct ActionConfig {
     /// This program: commands run under its keeper, so that they end with their host.
     pub keeper: PathBuf,
     /// The time limit of a command if the plan does not set one.
@@ -66,7 +66,7 @@ pub struct ActionMeans {
     pub research_command: Vec<String>,
 }
 
-impl ActionMeans {
+impl ActionConfig {
     /// The defaults, with this program as the keeper.
     pub fn new(keeper: impl Into<PathBuf>) -> Self {
         Self {
@@ -110,7 +110,7 @@ pub enum Live<'a> {
     /// An action ended, or was skipped.
     Ended {
         n: usize,
-        settled: &'a Settled,
+        settled: &'a TimedOutcome,
         /// Whether that is final, or the action is repeated when the batch resumes.
         is_final: bool,
     },

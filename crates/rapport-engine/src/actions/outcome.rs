@@ -12,9 +12,9 @@ const MAY_HAVE_RUN: &str = "interrupted: it may have run";
 
 /// The results of a batch, in the plan's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ran {
+pub struct BatchOutcome {
     /// One per action of the plan.
-    pub actions: Vec<Settled>,
+    pub actions: Vec<TimedOutcome>,
     /// Whether the batch is incomplete: it was stopped, or a person has to decide how to continue.
     /// [`super::ActionBatch::resume`] continues it.
     pub unfinished: bool,
@@ -22,7 +22,7 @@ pub struct Ran {
 
 /// The result of one action, and its duration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settled {
+pub struct TimedOutcome {
     #[serde(flatten)]
     pub outcome: Outcome,
     /// The duration; zero for an action that did not begin.
@@ -146,7 +146,7 @@ impl Outcome {
     }
 }
 
-impl From<Outcome> for Settled {
+impl From<Outcome> for TimedOutcome {
     fn from(outcome: Outcome) -> Self {
         Self { outcome, took: Duration::ZERO }
     }

@@ -96,23 +96,23 @@ pub fn directory(root: &Path, path: Option<&str>) -> Result<PathBuf, PathError> 
 }
 
 /// The content of the file at a resolved path; `None` if it does not exist.
-pub fn content(path: &str, place: &Resolved) -> Result<Option<Vec<u8>>, PathError> {
-    let Some(size) = size(path, place)? else { return Ok(None) };
+pub fn content(path: &str, resolved: &Resolved) -> Result<Option<Vec<u8>>, PathError> {
+    let Some(size) = size(path, resolved)? else { return Ok(None) };
     if size > MAX_FILE {
         return Err(PathError::TooLarge { path: path.to_owned(), size });
     }
-    let read = fs::read(&place.real);
-    read.map(Some).map_err(|error| PathError::Io { path: place.real.clone(), error })
+    let read = fs::read(&resolved.real);
+    read.map(Some).map_err(|error| PathError::Io { path: resolved.real.clone(), error })
 }
 
 /// The size of the file at a resolved path; `None` if it does not exist. Anything other than a regular file is an
 /// error: opening a pipe would block until another process writes to it.
-pub(super) fn size(path: &str, place: &Resolved) -> Result<Option<u64>, PathError> {
-    if !place.exists {
+pub(super) fn size(path: &str, resolved: &Resolved) -> Result<Option<u64>, PathError> {
+    if !resolved.exists {
         return Ok(None);
     }
     let about =
-        fs::metadata(&place.real).map_err(|error| PathError::Io { path: place.real.clone(), error })?;
+        fs::metadata(&resolved.real).map_err(|error| PathError::Io { path: resolved.real.clone(), error })?;
     if !about.is_file() {
         let what = if about.is_dir() { "a directory" } else { "a device or a pipe" };
         return Err(PathError::NotAFile { path: path.to_owned(), what });
@@ -167,7 +167,7 @@ impl Project for OnDisk {
 
     fn read(&self, path: &str) -> Contents {
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = || match resolve(&self.root, path).and_then(|place| content(path, &place)) {
+        let look = || match resolve(&self.root, path).and_then(|resolved| content(path, &resolved)) {
             Ok(Some(bytes)) => text(&bytes).map_or(Contents::Binary, |text| Contents::Text(text.to_owned())),
             Err(PathError::TooLarge { .. }) => Contents::TooLarge,
             Ok(None) | Err(_) => Contents::Missing,

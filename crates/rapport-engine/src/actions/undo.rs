@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use super::batch::changes::note_interrupted;
 use super::files::{Held, digest_of, remove_empty, temporary};
-use super::journal::{self, CommandChange, Fact, Image, Intent, Journal, JournalError};
+use super::journal::{self, CommandChange, Fact, Intent, Journal, JournalError, SavedFile};
 use super::outcome::Outcome;
 use super::{ActionError, BatchSite};
 
@@ -77,13 +77,13 @@ impl From<JournalError> for UndoError {
 }
 
 /// Undoes a batch. Blocks.
-pub fn undo(place: &BatchSite, later: LaterChanges) -> Result<Undone, UndoError> {
-    let root = place.project.canonicalize();
-    let root = root.map_err(|error| ActionError::Project { path: place.project.clone(), error })?;
-    if !Journal::is_in(&place.journal) {
-        return Err(ActionError::NoBatch { path: place.journal.clone() }.into());
+pub fn undo(site: &BatchSite, later: LaterChanges) -> Result<Undone, UndoError> {
+    let root = site.project.canonicalize();
+    let root = root.map_err(|error| ActionError::Project { path: site.project.clone(), error })?;
+    if !Journal::is_in(&site.journal) {
+        return Err(ActionError::NoBatch { path: site.journal.clone() }.into());
     }
-    let mut journal = Journal::open(&place.journal, place.seals.clone(), place.clock.clone())?;
+    let mut journal = Journal::open(&site.journal, site.seals.clone(), site.clock.clone())?;
     if !journal.facts().iter().any(|fact| matches!(fact, Fact::UndoBegan { .. } | Fact::Undone)) {
         // The changes of an interrupted command are only known now.
         note_interrupted(&root, &mut journal)?;
@@ -148,7 +148,7 @@ struct Past {
 struct File {
     name: String,
     /// Its state before the batch.
-    before: Option<Image>,
+    before: Option<SavedFile>,
     /// The digests that the batch may have left; two if it is unknown whether the last change was made.
     ours: Vec<Option<String>>,
     /// Its digest after a command, if the file changed while the command ran.

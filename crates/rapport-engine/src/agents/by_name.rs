@@ -11,6 +11,7 @@ use rapport_core::AgentCommand;
 use rapport_settings::Declared;
 
 use super::Agent;
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::projects::trust::{Brought, Trust};
 
@@ -70,6 +71,8 @@ pub struct AgentSetup {
     pub trust: Trust,
     /// The environment in which the person started Rapport. An agent gets only the variables that its kind passes on.
     pub environment: Environment,
+    /// The clock by which a login expires.
+    pub clock: Clock,
 }
 
 /// Variables and their values.

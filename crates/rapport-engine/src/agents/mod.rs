@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, ready};
-use rapport_core::{AgentDid, CallId, CallReply, ConversationId, Order, Progress, Said, Usage};
+use rapport_core::{AgentDid, CallId, CallReply, ConversationId, Order, Progress, SentMessage, Usage};
 use thiserror::Error;
 use tokio::sync::mpsc;
 
@@ -37,8 +37,13 @@ impl AgentKinds {
 /// with [`AgentDid::Finish`], and the process waits that long for [`Command::Next`].
 pub trait Agent: Send + Sync {
     /// Starts or resumes a turn in this place. Every report contains `run`.
-    fn start(&self, run: RunId, order: Order, place: AgentContext, reports: mpsc::Sender<Report>)
-    -> Controls;
+    fn start(
+        &self,
+        run: RunId,
+        order: Order,
+        context: AgentContext,
+        reports: mpsc::Sender<Report>,
+    ) -> Controls;
 
     fn abilities(&self) -> Abilities;
 
@@ -318,7 +323,7 @@ pub enum Command {
     },
     /// Send a message while it works: the agent reads it at its next step, or in another turn if this was its last, and
     /// reports that ([`AgentDid::Read`]). Not sent to an agent that does not listen.
-    Say(Said),
+    Say(SentMessage),
     /// Start another turn, after the previous one was finished; ignored by an agent that is ending.
     Next {
         prompt: String,

@@ -29,7 +29,7 @@ pub use layer::{
 pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use rapport_settings::{ConfigError, Declared, Secret, Sources, duration};
-pub use reported::{Said, said};
+pub use reported::{ReportedSetting, reported_settings};
 pub use worker::{NetworkName, WorkerLayer};
 
 /// The word for the scripted agent in `agent.command`.

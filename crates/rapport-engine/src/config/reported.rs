@@ -20,7 +20,7 @@ const PREFIXES: [&str; 3] = ["RAPPORT_", "RELAY_", "HTTPS_PROXY"];
 
 /// One setting from one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Said {
+pub struct ReportedSetting {
     /// The source: `home`, `project` or `environment`.
     pub source: &'static str,
     /// The setting, or the variable.
@@ -31,22 +31,24 @@ pub struct Said {
 
 /// All settings in the files and the environment, in ascending order of precedence. Agents have configuration variables
 /// of their own.
-pub fn said(
+pub fn reported_settings(
     home: &Path,
     project: &Path,
     env: impl Iterator<Item = (String, String)>,
     declared: &[Declared],
     is_of_agents: impl Fn(&str) -> bool,
-) -> Vec<Said> {
+) -> Vec<ReportedSetting> {
     let rows: Vec<_> =
         Layer::rows().into_iter().chain(declared.iter().flat_map(|section| section.rows.clone())).collect();
-    let mut said = Vec::new();
+    let mut reported = Vec::new();
     let folders = [("home", home.to_owned()), ("project", places::rapport_folder(project))];
     for (source, folder) in folders {
         match read(&folder.join(FILE)) {
             Ok(None) => {}
-            Ok(Some(value)) => leaves(source, "", &value, &rows, &mut said),
-            Err(()) => said.push(Said { source, key: FILE.into(), value: "cannot be read".into() }),
+            Ok(Some(value)) => leaves(source, "", &value, &rows, &mut reported),
+            Err(()) => {
+                reported.push(ReportedSetting { source, key: FILE.into(), value: "cannot be read".into() })
+            }
         }
     }
     let ours = |name: &str| {
@@ -56,12 +58,12 @@ pub fn said(
     };
     let mut variables: Vec<_> = env.filter(|(name, _)| ours(name)).collect();
     variables.sort();
-    said.extend(variables.into_iter().map(|(name, value)| {
+    reported.extend(variables.into_iter().map(|(name, value)| {
         let is_shown = rows.iter().any(|row| row.shown == Shown::Shown && row.is_set_by(&name));
         let value = masked(is_shown || name == ALSO_SHOWN_VARIABLE, &value);
-        Said { source: "environment", value, key: name }
+        ReportedSetting { source: "environment", value, key: name }
     }));
-    said
+    reported
 }
 
 fn read(path: &Path) -> Result<Option<Value>, ()> {
@@ -69,17 +71,17 @@ fn read(path: &Path) -> Result<Option<Value>, ()> {
     serde_saphyr::from_str(document.text()).map(Some).map_err(drop)
 }
 
-fn leaves(source: &'static str, key: &str, value: &Value, rows: &[Row], said: &mut Vec<Said>) {
+fn leaves(source: &'static str, key: &str, value: &Value, rows: &[Row], reported: &mut Vec<ReportedSetting>) {
     if let Value::Object(fields) = value {
         for (name, value) in fields {
             let key = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
-            leaves(source, &key, value, rows, said);
+            leaves(source, &key, value, rows, reported);
         }
     } else if !value.is_null() {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let is_shown = rows.iter().any(|row| row.shown == Shown::Shown && row.key == key);
         let value = masked(is_shown || key == ALSO_SHOWN, &text);
-        said.push(Said { source, key: key.to_owned(), value });
+        reported.push(ReportedSetting { source, key: key.to_owned(), value });
     }
 }
 

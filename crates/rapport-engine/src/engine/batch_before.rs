@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use rapport_core::{Session, SessionId};
 use rapport_durable as durable;
 
-use super::batch_diff::{self, Before};
+use super::batch_diff::{self, FileBefore};
 use crate::workers::leads_inside;
 
 /// Restores the files that batches approved at this time or later changed, in a copy of the project. Blocks.
@@ -24,7 +24,7 @@ pub fn restore_before(
     })
 }
 
-fn restore(copy: &Path, file: &str, (batch, before): &Before) -> io::Result<()> {
+fn restore(copy: &Path, file: &str, (batch, before): &FileBefore) -> io::Result<()> {
     if !Path::new(file).components().all(|part| matches!(part, Component::Normal(_))) {
         return Err(io::Error::other("its name leads elsewhere"));
     }

@@ -10,7 +10,7 @@ use rapport_core::{FileBatch, FileTurn, Session, SessionId, UndoState};
 use rapport_durable as durable;
 
 use crate::actions::diff::whole;
-use crate::actions::journal::{Fact, Image};
+use crate::actions::journal::{Fact, SavedFile};
 use crate::turns::TurnError;
 use crate::turns::batches::{BatchDir, Batches, Naming};
 
@@ -18,7 +18,7 @@ use crate::turns::batches::{BatchDir, Batches, Naming};
 const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// A file before the first batch that changed it: that batch's directory, and its copy of the file.
-pub(super) type Before = (PathBuf, Option<Image>);
+pub(super) type FileBefore = (PathBuf, Option<SavedFile>);
 
 /// Writes the diff, file by file. Blocks.
 pub(super) fn diff(id: &SessionId, session: &Session, out: &mut dyn Write) -> Result<(), String> {
@@ -46,7 +46,7 @@ pub(super) fn changed(
     id: &SessionId,
     session: &Session,
     since: Option<Timestamp>,
-) -> Result<BTreeMap<String, Before>, TurnError> {
+) -> Result<BTreeMap<String, FileBefore>, TurnError> {
     let known = Batches::of(Path::new(session.project()), Naming::ByTurn);
     let is_since = |(_, batch): &(_, &FileBatch)| since.is_none_or(|since| batch.approved_at >= since);
     let mut batches: Vec<_> = batches(session).filter(is_since).collect();
@@ -79,7 +79,7 @@ pub(super) fn changed(
     Ok(changed)
 }
 
-fn of_file(project: &Path, file: &str, (batch, before): &Before) -> Result<String, String> {
+fn of_file(project: &Path, file: &str, (batch, before): &FileBefore) -> Result<String, String> {
     let cannot = |error: io::Error| format!("cannot compare {file}: {error}");
     let before = match before {
         Some(image) => read(&batch.join("before"), &image.sha256).map_err(cannot)?,

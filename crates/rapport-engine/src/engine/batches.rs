@@ -13,7 +13,7 @@ use rapport_door::Doing;
 use tokio::sync::{mpsc, watch};
 
 use super::event_loop::Done;
-use crate::actions::{ActionBatch, BatchSite, Choice, Live, Pending, Ran, Requester, Stop, Stopper};
+use crate::actions::{ActionBatch, BatchOutcome, BatchSite, Choice, Live, Pending, Requester, Stop, Stopper};
 use crate::clock::Clock;
 use crate::config;
 use crate::projects::memos;
@@ -63,13 +63,13 @@ pub(super) struct BatchContext {
 }
 
 /// Starts a batch, or resumes one.
-pub(super) fn start(order: BatchOrder, place: BatchContext) -> BatchRun {
+pub(super) fn start(order: BatchOrder, context: BatchContext) -> BatchRun {
     let (stopper, stop) = Stop::new();
     let (replies, replied) = watch::channel(BTreeMap::new());
     let name = order.batch.clone();
     tokio::spawn(async move {
-        let (id, done, batch) = (place.session.clone(), place.done.clone(), order.batch.clone());
-        let world = Job { order, place }.run(&stop, replied).await;
+        let (id, done, batch) = (context.session.clone(), context.done.clone(), order.batch.clone());
+        let world = Job { order, context }.run(&stop, replied).await;
         let _ = done.send(Done::Batch { id, batch, world });
     });
     BatchRun { name, stopper, replies, replied: HashSet::new(), ending: false }
@@ -77,7 +77,7 @@ pub(super) fn start(order: BatchOrder, place: BatchContext) -> BatchRun {
 
 struct Job {
     order: BatchOrder,
-    place: BatchContext,
+    context: BatchContext,
 }
 
 /// A batch that passed the checks.
@@ -122,7 +122,7 @@ impl Job {
     /// file may have changed since the review.
     fn prepare(&self, there: Option<String>) -> Result<Result<Ready, World>, TurnError> {
         let BatchOrder { batch, folder, plan: text, chosen, approved_at, created, .. } = &self.order;
-        let BatchContext { session, project, directory, workshop, .. } = &self.place;
+        let BatchContext { session, project, directory, workshop, .. } = &self.context;
         let found = workshop.batches.find(session, folder, *approved_at)?;
         let is_begun = found.as_deref().is_some_and(crate::actions::journal::Journal::is_in);
         let differs = there.filter(|there| there != text);
@@ -157,7 +157,7 @@ impl Job {
     /// The content of the plan's file. A missing file is written again with the report.
     async fn file(&self) -> Result<Option<String>, TurnError> {
         let path = format!("{}/{PLAN}", self.order.folder);
-        let there = self.place.store.attached(&self.place.session, &path).await?;
+        let there = self.context.store.attached(&self.context.session, &path).await?;
         Ok(there.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
@@ -166,12 +166,12 @@ impl Job {
         ready: &Ready,
         stop: &Stop,
         replied: watch::Receiver<BTreeMap<usize, ActionReply>>,
-    ) -> Result<Ran, String> {
-        let BatchContext { directory, workshop, .. } = &self.place;
+    ) -> Result<BatchOutcome, String> {
+        let BatchContext { directory, workshop, .. } = &self.context;
         let seals = workshop.seals.clone();
-        let clock = self.place.clock.clone();
-        let place = BatchSite { project: directory.clone(), journal: ready.journal.clone(), seals, clock };
-        let batch = ActionBatch { plan: &ready.plan, place: &place, means: &workshop.means };
+        let clock = self.context.clock.clone();
+        let site = BatchSite { project: directory.clone(), journal: ready.journal.clone(), seals, clock };
+        let batch = ActionBatch { plan: &ready.plan, site: &site, config: &workshop.config };
         let requester = SessionRequester { job: self, replied };
         let waiting = Arc::new(());
         let mut observer = |live: Live<'_>| self.tell(&live, &waiting);
@@ -191,18 +191,18 @@ impl Job {
             Live::Output { n, line } => (Doing::Output(*n, (*line).to_owned()), Some(waiting.clone())),
             Live::Ended { n, settled, .. } => (Doing::Ended(action_end(*n, settled)), None),
         };
-        let id = self.place.session.clone();
+        let id = self.context.session.clone();
         if let (Live::Ended { is_final: true, .. }, Doing::Ended(end)) = (live, &doing) {
             self.put(World::ActionEnded { batch: self.order.batch.clone(), end: end.clone() });
         }
-        let _ = self.place.done.send(Done::Doing { id, doing, shown });
+        let _ = self.context.done.send(Done::Doing { id, doing, shown });
     }
 
     fn put(&self, world: World) {
-        let _ = self.place.done.send(Done::World { id: self.place.session.clone(), world });
+        let _ = self.context.done.send(Done::World { id: self.context.session.clone(), world });
     }
 
-    fn conclude(&self, ready: &Ready, ran: Result<Ran, String>) -> World {
+    fn conclude(&self, ready: &Ready, ran: Result<BatchOutcome, String>) -> World {
         let journal = BatchDir::read(ready.journal.clone());
         let unsure = journal.as_ref().ok().and_then(BatchDir::unsure);
         let ran = match ran {
@@ -213,12 +213,12 @@ impl Job {
         };
         let report = report(&Carried {
             plan: &ready.plan,
-            at: self.place.workshop.plan_name(),
+            at: self.context.workshop.plan_name(),
             chosen: &self.order.chosen,
             approved_at: self.order.approved_at,
-            ended_at: self.place.clock.now(),
+            ended_at: self.context.clock.now(),
             ran: &ran,
-            is_alone: self.place.workshop.batches.are_alone(),
+            is_alone: self.context.workshop.batches.are_alone(),
         });
         World::BatchEnded {
             batch: self.order.batch.clone(),
@@ -260,10 +260,10 @@ impl Requester for SessionRequester<'_> {
     }
 
     fn research<'a>(&'a self, _: usize, queries: &'a [String]) -> Pending<'a> {
-        self.job.place.workshop.helpers.research(queries)
+        self.job.context.workshop.helpers.research(queries)
     }
 
     fn invoke<'a>(&'a self, _: usize, agent: &'a str, message: &'a str) -> Pending<'a> {
-        self.job.place.workshop.helpers.invoke(agent, message)
+        self.job.context.workshop.helpers.invoke(agent, message)
     }
 }

@@ -13,7 +13,7 @@ use tracing::warn;
 
 use super::conversation_store::WORK;
 use super::event_loop::Done;
-use crate::actions::{ActionMeans, Stop, Stopper, of_commands, of_confined_commands};
+use crate::actions::{ActionConfig, Stop, Stopper, of_commands, of_confined_commands};
 use crate::stores::Attacher;
 use crate::workers::Workplace;
 use crate::workers::command::{self, CommandCall, CommandEnding};
@@ -43,42 +43,42 @@ pub(super) struct CheckContext {
     pub(super) session: SessionId,
     pub(super) workplace: Arc<dyn Workplace>,
     pub(super) attacher: Arc<dyn Attacher>,
-    pub(super) means: ActionMeans,
+    pub(super) config: ActionConfig,
     pub(super) done: mpsc::UnboundedSender<Done>,
 }
 
 /// Starts a check of a turn's work.
-pub(super) fn start(turn: TurnId, command: String, place: CheckContext) -> CheckRun {
+pub(super) fn start(turn: TurnId, command: String, context: CheckContext) -> CheckRun {
     let (stopper, stop) = Stop::new();
     tokio::spawn(async move {
-        let check = run(command, &place, &stop).await;
+        let check = run(command, &context, &stop).await;
         if check.is_some() {
-            keep_work(&place).await;
+            keep_work(&context).await;
         }
         let world = check.map(|check| World::Checked { turn, check });
-        let _ = place.done.send(Done::Check { id: place.session, turn, world });
+        let _ = context.done.send(Done::Check { id: context.session, turn, world });
     });
     CheckRun { turn, stopper }
 }
 
 /// Runs the command; `None` if it was stopped.
-async fn run(command: String, place: &CheckContext, stop: &Stop) -> Option<WorkCheck> {
+async fn run(command: String, context: &CheckContext, stop: &Stop) -> Option<WorkCheck> {
     let began = Instant::now();
-    let named = &place.means.command_env;
-    let env = match place.workplace.home() {
+    let named = &context.config.command_env;
+    let env = match context.workplace.home() {
         Some(_) => of_confined_commands(named),
         None => of_commands(named),
     };
     let args: [OsString; 2] = ["-c".into(), (&command).into()];
     let call = CommandCall {
-        keeper: &place.means.keeper,
+        keeper: &context.config.keeper,
         program: "sh",
         args: &args,
         env,
-        mark: Mark::of(&place.session),
+        mark: Mark::of(&context.session),
         timeout: TIMEOUT,
     };
-    let ran = command::run(&*place.workplace, call, stop, &mut |_| {}).await;
+    let ran = command::run(&*context.workplace, call, stop, &mut |_| {}).await;
     let millis = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let check = WorkCheck { command, millis, ..WorkCheck::default() };
     let ended = match ran {
@@ -115,10 +115,10 @@ fn end_of(text: &str) -> (String, u64) {
 
 /// Stores the work again, because a check may change files. If this fails, the work stays stored as it was when the
 /// agent ended.
-async fn keep_work(place: &CheckContext) {
-    let workplace = place.workplace.clone();
+async fn keep_work(context: &CheckContext) {
+    let workplace = context.workplace.clone();
     let kept = match spawn_blocking(move || workplace.work()).await {
-        Ok(Ok(Some(work))) => place.attacher.attach(WORK, work).await.map_err(|error| error.to_string()),
+        Ok(Ok(Some(work))) => context.attacher.attach(WORK, work).await.map_err(|error| error.to_string()),
         Ok(Ok(None)) => Ok(()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(error) => Err(error.to_string()),

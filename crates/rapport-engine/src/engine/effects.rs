@@ -38,7 +38,7 @@ pub(super) enum Effect {
     /// Ends whatever still runs in the workplace, before it is opened again.
     Close,
     /// Waits for a slot in the limit of agents that work at the same time.
-    TakePlace,
+    TakeSlot,
     Merge,
     Apply,
     Clear,
@@ -113,7 +113,7 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
 }
 
 /// The context of an effect.
-pub(super) struct Around {
+pub(super) struct EffectContext {
     pub(super) session: SessionId,
     pub(super) created: Created,
     pub(super) worker: Arc<dyn Worker>,
@@ -127,13 +127,13 @@ pub(super) struct Around {
 }
 
 /// Runs the effect for this want.
-pub(super) async fn run(want: Want, around: Around) -> World {
+pub(super) async fn run(want: Want, context: EffectContext) -> World {
     let outcome = match want {
         Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
-            turn_effects::run(want, around).await
+            turn_effects::run(want, context).await
         }
-        Want::PlanSaved(file) => save_plan(file, &around).await,
-        want => unblocked(move || attempt(&want, &around)).await,
+        Want::PlanSaved(file) => save_plan(file, &context).await,
+        want => unblocked(move || attempt(&want, &context)).await,
     };
     outcome.unwrap_or_else(|reason| World::Failed { reason })
 }
@@ -145,24 +145,24 @@ pub(super) async fn unblocked<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(error.to_string()))
 }
 
-fn attempt(want: &Want, around: &Around) -> Result<World, String> {
-    let place = || around.workplace.as_deref().ok_or("the workplace is not open");
+fn attempt(want: &Want, context: &EffectContext) -> Result<World, String> {
+    let workplace = || context.workplace.as_deref().ok_or("the workplace is not open");
     match want {
-        Want::Baseline(turn) => baseline(*turn, place()?, &around.created.aim),
-        Want::Snapshot(round) => Ok(snapshot(*round, place()?)),
-        Want::WorkLeft => Ok(World::WorkLeft { state: place()?.snapshot().unwrap_or_default() }),
-        Want::Report { baseline, .. } => Ok(report(baseline.as_deref(), place()?)),
+        Want::Baseline(turn) => baseline(*turn, workplace()?, &context.created.aim),
+        Want::Snapshot(round) => Ok(snapshot(*round, workplace()?)),
+        Want::WorkLeft => Ok(World::WorkLeft { state: workplace()?.snapshot().unwrap_or_default() }),
+        Want::Report { baseline, .. } => Ok(report(baseline.as_deref(), workplace()?)),
         Want::Merged { with_conflicts } => {
-            let outcome = place()?.merge(*with_conflicts).map_err(|error| error.to_string())?;
+            let outcome = workplace()?.merge(*with_conflicts).map_err(|error| error.to_string())?;
             Ok(World::Merged { outcome })
         }
-        Want::Applied { merged, plan, to } => apply(around, place()?, (merged, to), plan.as_deref()),
+        Want::Applied { merged, plan, to } => apply(context, workplace()?, (merged, to), plan.as_deref()),
         Want::Cleared => {
-            let cleared = around.worker.clear(&around.session, &around.created);
+            let cleared = context.worker.clear(&context.session, &context.created);
             Ok(World::Cleared { left: cleared.err().map(|error| error.to_string()) })
         }
         Want::WorkUndone(states) => {
-            let undone = take_all_back(&Directory::of_project(&around.created), states);
+            let undone = take_all_back(&Directory::of_project(&context.created), states);
             let problem = |error: WorkerError| UndoProblem {
                 reason: error.to_string(),
                 changed: Vec::new(),
@@ -170,7 +170,7 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
             };
             Ok(World::WorkUndone { outcome: undone.map_err(problem) })
         }
-        Want::Granted { question, rule, by } => grant(around, question, rule, by),
+        Want::Granted { question, rule, by } => grant(context, question, rule, by),
         Want::PlanSaved(_)
         | Want::Filed { .. }
         | Want::PlanChecked { .. }
@@ -191,21 +191,21 @@ fn attempt(want: &Want, around: &Around) -> Result<World, String> {
 
 /// Applies the work to the project, and copies the plan, which is not part of the work.
 fn apply(
-    around: &Around,
-    place: &dyn Workplace,
+    context: &EffectContext,
+    workplace: &dyn Workplace,
     (merged, to): (&Merged, &ApplyTo),
     plan: Option<&str>,
 ) -> Result<World, String> {
-    let files = match place.apply(merged, to, &around.created.task) {
+    let files = match workplace.apply(merged, to, &context.created.task) {
         Ok(files) => files,
         Err(error) => return Ok(World::Merged { outcome: Err(not_applied(error)) }),
     };
     if let ApplyTo::Branch(_) = to {
         return Ok(World::Applied { files });
     }
-    let project = Directory::at(&around.created.project);
+    let project = Directory::at(&context.created.project);
     if let Some(plan) = plan
-        && let (Ok(Some(content)), Ok(None)) = (place.read(plan), project.read(plan))
+        && let (Ok(Some(content)), Ok(None)) = (workplace.read(plan), project.read(plan))
     {
         // The work is in the project, even if the copy of its plan fails; the facts have the plan too.
         if let Err(error) = project.replace(plan, &content) {
@@ -221,17 +221,17 @@ fn not_applied(error: WorkerError) -> NotMerged {
     NotMerged { reason, half_done, ..NotMerged::default() }
 }
 
-fn grant(around: &Around, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {
-    let grant = Grant { rule: rule.clone(), by: by.clone(), at: around.clock.now() };
-    let kept = Grants::of(&around.home, Path::new(&around.created.project)).add(grant);
+fn grant(context: &EffectContext, question: &QuestionId, rule: &Rule, by: &By) -> Result<World, String> {
+    let grant = Grant { rule: rule.clone(), by: by.clone(), at: context.clock.now() };
+    let kept = Grants::of(&context.home, Path::new(&context.created.project)).add(grant);
     kept.map_err(|e| format!("cannot store the permission rule of this project: {e}"))?;
     Ok(World::Granted { question: question.clone() })
 }
 
 /// Records the state before a turn. Work does not begin without it; a conversation and the writing of a progress file
 /// do.
-fn baseline(turn: TurnId, place: &dyn Workplace, aim: &Aim) -> Result<World, String> {
-    let baseline = match (place.snapshot(), aim) {
+fn baseline(turn: TurnId, workplace: &dyn Workplace, aim: &Aim) -> Result<World, String> {
+    let baseline = match (workplace.snapshot(), aim) {
         (Ok(baseline), _) => baseline,
         (Err(error @ WorkerError::ProjectGone { .. }), _) => return Err(error.to_string()),
         (Err(error), Aim::Work | Aim::Files) => {
@@ -246,30 +246,30 @@ fn baseline(turn: TurnId, place: &dyn Workplace, aim: &Aim) -> Result<World, Str
 }
 
 /// Records the state at a round. A failure must not disturb the work; then the session cannot branch at this round.
-fn snapshot(round: RoundId, place: &dyn Workplace) -> World {
-    World::Snapshot { round, state: place.snapshot().unwrap_or_default() }
+fn snapshot(round: RoundId, workplace: &dyn Workplace) -> World {
+    World::Snapshot { round, state: workplace.snapshot().unwrap_or_default() }
 }
 
-fn report(baseline: Option<&str>, place: &dyn Workplace) -> World {
+fn report(baseline: Option<&str>, workplace: &dyn Workplace) -> World {
     // The work is done even if its changes cannot be listed.
     let unknown = |error: WorkerError| Changes { unknown: Some(error.to_string()), ..Changes::default() };
-    World::Report { changes: baseline.map(|baseline| place.changes(baseline).unwrap_or_else(unknown)) }
+    World::Report { changes: baseline.map(|baseline| workplace.changes(baseline).unwrap_or_else(unknown)) }
 }
 
-async fn save_plan(file: PlanFile, around: &Around) -> Result<World, String> {
-    let place = around.workplace.clone().ok_or("the workplace is not open")?;
+async fn save_plan(file: PlanFile, context: &EffectContext) -> Result<World, String> {
+    let workplace = context.workplace.clone().ok_or("the workplace is not open")?;
     let path = match file.existing {
-        Existing::Replace => own_path(&file, &place, around).await?,
+        Existing::Replace => own_path(&file, &workplace, context).await?,
         Existing::Refuse | Existing::KeepSections => file.path.clone(),
     };
-    unblocked(move || write_plan(&file, path, &*place)).await
+    unblocked(move || write_plan(&file, path, &*workplace)).await
 }
 
-fn write_plan(file: &PlanFile, path: String, place: &dyn Workplace) -> Result<World, String> {
-    let content = beside(file, place, &path)?;
-    place.replace(&path, content.as_bytes()).map_err(|error| {
-        let directory = place.directory();
-        if !place.seen_at().is_dir() {
+fn write_plan(file: &PlanFile, path: String, workplace: &dyn Workplace) -> Result<World, String> {
+    let content = beside(file, workplace, &path)?;
+    workplace.replace(&path, content.as_bytes()).map_err(|error| {
+        let directory = workplace.directory();
+        if !workplace.seen_at().is_dir() {
             return WorkerError::ProjectGone { directory: directory.to_owned() }.to_string();
         }
         format!("cannot write the plan to {}: {error}", directory.join(&path).display())
@@ -279,7 +279,11 @@ fn write_plan(file: &PlanFile, path: String, place: &dyn Workplace) -> Result<Wo
 
 /// A path for the plan, named after the task. If a file exists there that is not this session's plan, the name gets a
 /// number.
-async fn own_path(file: &PlanFile, place: &Arc<dyn Workplace>, around: &Around) -> Result<String, String> {
+async fn own_path(
+    file: &PlanFile,
+    workplace: &Arc<dyn Workplace>,
+    context: &EffectContext,
+) -> Result<String, String> {
     let name = file.path.trim_end_matches(".md");
     let numbered = (2..MOST_PLANS).map(|number| format!("{name}-{number}.md"));
     let mut own_contents = None;
@@ -287,12 +291,12 @@ async fn own_path(file: &PlanFile, place: &Arc<dyn Workplace>, around: &Around) 
         if file.own_paths.contains(&path) {
             return Ok(path);
         }
-        let (read, place) = (path.clone(), place.clone());
-        let there = unblocked(move || Ok(place.read(&read))).await?;
+        let (read, workplace) = (path.clone(), workplace.clone());
+        let there = unblocked(move || Ok(workplace.read(&read))).await?;
         // Any other obstacle is reported when the file is written.
         let Ok(Some(there)) = there else { return Ok(path) };
         if own_contents.is_none() {
-            own_contents = Some(contents(around).await?);
+            own_contents = Some(contents(context).await?);
         }
         if own_contents.iter().flatten().any(|content| content.as_bytes() == there) {
             return Ok(path);
@@ -302,19 +306,19 @@ async fn own_path(file: &PlanFile, place: &Arc<dyn Workplace>, around: &Around) 
 }
 
 /// Every content that the plan's file had according to the facts.
-async fn contents(around: &Around) -> Result<Vec<String>, String> {
-    let entries = around.store.counted(&around.session, 0).await;
+async fn contents(context: &EffectContext) -> Result<Vec<String>, String> {
+    let entries = context.store.counted(&context.session, 0).await;
     Ok(PlanFile::contents(&entries.map_err(|error| error.to_string())?))
 }
 
 /// The content to write, given an existing file. A file with exactly this content may have been written by this
 /// session before a crash.
-fn beside(file: &PlanFile, place: &dyn Workplace, path: &str) -> Result<String, String> {
-    let whole = place.directory().join(path);
+fn beside(file: &PlanFile, workplace: &dyn Workplace, path: &str) -> Result<String, String> {
+    let whole = workplace.directory().join(path);
     let there = match file.existing {
         Existing::Replace => None,
         Existing::Refuse | Existing::KeepSections => {
-            place.read(path).map_err(|error| format!("cannot read {}: {error}", whole.display()))?
+            workplace.read(path).map_err(|error| format!("cannot read {}: {error}", whole.display()))?
         }
     };
     let Some(there) = there.filter(|there| *there != file.content.as_bytes()) else {

@@ -19,10 +19,10 @@ use tracing::{debug, error, info, info_span, warn};
 use super::Parts;
 use super::deadlines::Deadlines;
 use super::effects::Effect;
-use super::gateway::{Answer, Follower, Gateway, GatewayError, Request, Running};
-use super::hosted_session::{Access, AgentRun, Hosted, Incoming, Left};
+use super::gateway::{AnswerTo, Follower, Gateway, GatewayError, GatewayRequest, Running};
+use super::hosted_session::{Access, AgentRun, EndedProcess, Hosted, Incoming};
 use super::leads;
-use super::places::AgentPlaceTaken;
+use super::slots::AgentSlot;
 use super::spending::DailySpending;
 use rapport_door::{Doing, Seal, Seen, Update, variant};
 
@@ -44,7 +44,7 @@ pub(super) struct EventLoop {
     pub(super) parts: Parts,
     /// The gateway to this loop, for tasks that act in its sessions.
     pub(super) gateway: Gateway,
-    requests: mpsc::Receiver<Request>,
+    requests: mpsc::Receiver<GatewayRequest>,
     reports: mpsc::Receiver<Report>,
     pub(super) reports_to: mpsc::Sender<Report>,
     /// Entries that are being appended, each with its log. They are polled here and not in tasks of their own:
@@ -63,12 +63,12 @@ pub(super) struct EventLoop {
 
 /// The result of a task off the loop.
 pub(super) enum Done {
-    Taken {
+    Resumed {
         id: SessionId,
         session: Box<Session>,
         found: Option<FoundTurns>,
         log: Box<dyn Log>,
-        answer: Taken,
+        answer: Resumption,
     },
     Stored {
         id: SessionId,
@@ -111,9 +111,9 @@ pub(super) enum Done {
         world: World,
     },
     /// A session got its slot in the limit of agents, or why it cannot get one.
-    Placed {
+    SlotTaken {
         id: SessionId,
-        outcome: std::io::Result<AgentPlaceTaken>,
+        outcome: std::io::Result<AgentSlot>,
     },
     /// The cost so far of the response that an agent is writing.
     Cost {
@@ -130,16 +130,16 @@ pub(super) enum Done {
 }
 
 /// The request that is answered once a session is resumed.
-pub(super) enum Taken {
-    Created(Entry, Answer<SessionId>),
-    Adopted(Answer<()>),
+pub(super) enum Resumption {
+    Created(Entry, AnswerTo<SessionId>),
+    Adopted(AnswerTo<()>),
 }
 
 impl EventLoop {
     pub(super) fn new(
         parts: Parts,
         gateway: Gateway,
-        requests: mpsc::Receiver<Request>,
+        requests: mpsc::Receiver<GatewayRequest>,
         running: Running,
     ) -> Self {
         let (reports_to, reports) = mpsc::channel(256);
@@ -178,11 +178,11 @@ impl EventLoop {
         self.shut_down().await;
     }
 
-    fn on_request(&mut self, request: Request) {
+    fn on_request(&mut self, request: GatewayRequest) {
         match request {
-            Request::Create { created, first, answer } => self.create(*created, first, answer),
-            Request::Adopt { session, answer } => self.adopt(session, answer),
-            Request::Submit { session, by, act, answer } => {
+            GatewayRequest::Create { created, first, answer } => self.create(*created, first, answer),
+            GatewayRequest::Adopt { session, answer } => self.adopt(session, answer),
+            GatewayRequest::Submit { session, by, act, answer } => {
                 let needs_ground = matches!(act, Act::Respond { ground: Some(_), .. });
                 let input = Input::Person { by, act };
                 let incoming = Incoming { answer: Some(answer), ..Incoming::new(input.clone()) };
@@ -192,17 +192,17 @@ impl EventLoop {
                     self.enqueue(&session, incoming);
                 }
             }
-            Request::Follow { session, after, answer } => self.follow(&session, after, answer),
-            Request::View { session, answer } => {
+            GatewayRequest::Follow { session, after, answer } => self.follow(&session, after, answer),
+            GatewayRequest::View { session, answer } => {
                 let view = self.hosted(&session).map(|hosted| hosted.session.view(&session));
                 let _ = answer.send(view);
             }
-            Request::Watch { answer } => {
+            GatewayRequest::Watch { answer } => {
                 let (watcher, seen) = mpsc::unbounded_channel();
                 self.watchers.push(watcher);
                 let _ = answer.send(Ok(seen));
             }
-            Request::LetGo { session } => self.let_go(&session),
+            GatewayRequest::LetGo { session } => self.let_go(&session),
         }
     }
 
@@ -214,7 +214,7 @@ impl EventLoop {
         }
     }
 
-    fn create(&self, created: Created, first: Option<QuestionRound>, answer: Answer<SessionId>) {
+    fn create(&self, created: Created, first: Option<QuestionRound>, answer: AnswerTo<SessionId>) {
         let (store, holder, now, done) = (
             self.parts.store.clone(),
             self.parts.holder.clone(),
@@ -237,15 +237,15 @@ impl EventLoop {
             };
             match begin.await {
                 Ok((id, entry, session, log)) => {
-                    let answer = Taken::Created(entry, answer);
-                    let _ = done.send(Done::Taken { id, session, found: None, log, answer });
+                    let answer = Resumption::Created(entry, answer);
+                    let _ = done.send(Done::Resumed { id, session, found: None, log, answer });
                 }
                 Err(error) => drop(answer.send(Err(error))),
             }
         });
     }
 
-    fn adopt(&self, id: SessionId, answer: Answer<()>) {
+    fn adopt(&self, id: SessionId, answer: AnswerTo<()>) {
         if let Some(hosted) = self.sessions.get(&id) {
             // A session that was taken over can be resumed here once its agent has ended.
             let ending = hosted.broken.clone().filter(|error| is_superseded(error));
@@ -263,8 +263,8 @@ impl EventLoop {
             };
             match hold.await {
                 Ok((session, found, log)) => {
-                    let answer = Taken::Adopted(answer);
-                    let _ = done.send(Done::Taken { id, session, found, log, answer });
+                    let answer = Resumption::Adopted(answer);
+                    let _ = done.send(Done::Resumed { id, session, found, log, answer });
                 }
                 Err(error) => drop(answer.send(Err(error))),
             }
@@ -272,7 +272,7 @@ impl EventLoop {
     }
 
     /// Entries from the store, then live ones from the loop; together each exactly once.
-    fn follow(&mut self, id: &SessionId, after: u64, answer: Answer<Follower>) {
+    fn follow(&mut self, id: &SessionId, after: u64, answer: AnswerTo<Follower>) {
         if let Err(error) = self.hosted(id) {
             let _ = answer.send(Err(error));
             return;
@@ -308,11 +308,11 @@ impl EventLoop {
         if let (AgentDid::Finish { .. }, Some(run)) = (&did, &mut hosted.run) {
             run.resting = true;
         }
-        let left = matches!(did, AgentDid::Leave(_)).then_some(Left::Agent(report.run));
+        let ended = matches!(did, AgentDid::Leave(_)).then_some(EndedProcess::Agent(report.run));
         if let (AgentDid::Leave(leave), Some(run)) = (&did, &hosted.run) {
             info!(parent: &run.span, how = variant(leave), "agent ended");
         }
-        self.enqueue(&id, Incoming { left, ..Incoming::new(Input::Agent { turn, did }) });
+        self.enqueue(&id, Incoming { ended, ..Incoming::new(Input::Agent { turn, did }) });
     }
 
     /// Adds up the cost of all sessions today, off the loop. The result comes back as a cost.
@@ -337,13 +337,13 @@ impl EventLoop {
 
     fn on_done(&mut self, done: Done) {
         match done {
-            Done::Placed { id, outcome } => {
+            Done::SlotTaken { id, outcome } => {
                 let Some(hosted) = self.sessions.get_mut(&id) else { return };
-                hosted.effects.remove(&Effect::TakePlace);
+                hosted.effects.remove(&Effect::TakeSlot);
                 match outcome {
                     _ if hosted.broken.is_some() => self.forget_superseded(&id),
-                    Ok(place) => {
-                        hosted.place = Some(place);
+                    Ok(slot) => {
+                        hosted.slot = Some(slot);
                         self.reconcile(&id);
                     }
                     Err(error) => {
@@ -361,18 +361,18 @@ impl EventLoop {
                 let did = AgentDid::SpendSoFar { cost_micros, today };
                 self.enqueue(&id, Incoming::new(Input::Agent { turn, did }));
             }
-            Done::Taken { id, session, found, log, answer } => {
+            Done::Resumed { id, session, found, log, answer } => {
                 let span = info_span!("session", %id);
                 info!(parent: &span, seq = session.seq(), "session resumed");
                 self.sessions.insert(id.clone(), Hosted::new(*session, log, span));
                 self.running.insert(id.clone());
                 match answer {
-                    Taken::Created(entry, answer) => {
+                    Resumption::Created(entry, answer) => {
                         self.tell(&id, Update::Entry(entry));
                         let _ = answer.send(Ok(id.clone()));
                         self.reconcile(&id);
                     }
-                    Taken::Adopted(answer) => {
+                    Resumption::Adopted(answer) => {
                         let world = found.map_or(World::Lost, World::Found);
                         let incoming = Incoming::new(Input::World(world));
                         // The caller that resumed it sees its state from here on.
@@ -426,15 +426,17 @@ impl EventLoop {
                 drop(shown);
             }
             Done::Batch { id, batch, world } => {
-                let left = Some(Left::Batch(batch));
-                self.enqueue(&id, Incoming { left, ..Incoming::new(Input::World(world)) });
+                let ended = Some(EndedProcess::Batch(batch));
+                self.enqueue(&id, Incoming { ended, ..Incoming::new(Input::World(world)) });
             }
             Done::Check { id, turn, world } => {
-                let left = Some(Left::Check(turn));
+                let ended = Some(EndedProcess::Check(turn));
                 match world {
-                    Some(world) => self.enqueue(&id, Incoming { left, ..Incoming::new(Input::World(world)) }),
+                    Some(world) => {
+                        self.enqueue(&id, Incoming { ended, ..Incoming::new(Input::World(world)) })
+                    }
                     None => {
-                        self.forget_left(&id, left);
+                        self.forget_ended(&id, ended);
                         self.reconcile(&id);
                     }
                 }
@@ -458,7 +460,7 @@ impl EventLoop {
             if let Some(answer) = incoming.answer {
                 let _ = answer.send(Err(error));
             }
-            return self.forget_left(id, incoming.left);
+            return self.forget_ended(id, incoming.ended);
         }
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         hosted.inbox.push_back(incoming);
@@ -560,11 +562,11 @@ impl EventLoop {
         if let Some(check) = &hosted.check {
             check.end();
         }
-        for Incoming { answer, left, .. } in undecided {
+        for Incoming { answer, ended, .. } in undecided {
             answer.map(|answer| answer.send(Err(gone(id, &error))));
-            self.forget_left(id, left);
+            self.forget_ended(id, ended);
         }
-        self.forget_left(id, incoming.left);
+        self.forget_ended(id, incoming.ended);
         self.forget_superseded(id);
     }
 
@@ -591,7 +593,7 @@ impl EventLoop {
     }
 
     fn on_settled(&mut self, id: &SessionId, incoming: Incoming, outcome: Result<(), Refusal>) {
-        self.forget_left(id, incoming.left);
+        self.forget_ended(id, incoming.ended);
         if let (Err(refusal), Some(hosted)) = (&outcome, self.sessions.get(id)) {
             debug!(parent: &hosted.span, refusal = variant(refusal), "refused");
         }
@@ -600,16 +602,16 @@ impl EventLoop {
         }
     }
 
-    fn forget_left(&mut self, id: &SessionId, left: Option<Left>) {
-        if let Some(Left::Agent(run)) = &left {
+    fn forget_ended(&mut self, id: &SessionId, ended: Option<EndedProcess>) {
+        if let Some(EndedProcess::Agent(run)) = &ended {
             self.runs.remove(run);
         }
         let Some(hosted) = self.sessions.get_mut(id) else { return };
-        let gone = match left {
+        let gone = match ended {
             None => return,
-            Some(Left::Agent(run)) => hosted.run.take_if(|there| there.id == run).is_some(),
-            Some(Left::Batch(name)) => hosted.batch.take_if(|there| there.name == name).is_some(),
-            Some(Left::Check(turn)) => hosted.check.take_if(|there| there.turn == turn).is_some(),
+            Some(EndedProcess::Agent(run)) => hosted.run.take_if(|there| there.id == run).is_some(),
+            Some(EndedProcess::Batch(name)) => hosted.batch.take_if(|there| there.name == name).is_some(),
+            Some(EndedProcess::Check(turn)) => hosted.check.take_if(|there| there.turn == turn).is_some(),
         };
         if gone {
             hosted.workplace.leave();

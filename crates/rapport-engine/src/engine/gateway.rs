@@ -13,7 +13,7 @@ use crate::stores::StoreError;
 /// The gateway. Cheap to clone; every clone leads to the same engine.
 #[derive(Clone, Debug)]
 pub struct Gateway {
-    requests: mpsc::Sender<Request>,
+    requests: mpsc::Sender<GatewayRequest>,
     running: Running,
 }
 
@@ -102,20 +102,20 @@ impl From<GatewayError> for DoorError {
     }
 }
 
-pub(super) type Answer<T> = oneshot::Sender<Result<T, GatewayError>>;
+pub(super) type AnswerTo<T> = oneshot::Sender<Result<T, GatewayError>>;
 
-pub(super) enum Request {
-    Create { created: Box<Created>, first: Option<QuestionRound>, answer: Answer<SessionId> },
-    Adopt { session: SessionId, answer: Answer<()> },
-    Submit { session: SessionId, by: By, act: Act, answer: Answer<()> },
-    Follow { session: SessionId, after: u64, answer: Answer<Follower> },
-    View { session: SessionId, answer: Answer<View> },
-    Watch { answer: Answer<mpsc::UnboundedReceiver<Seen>> },
+pub(super) enum GatewayRequest {
+    Create { created: Box<Created>, first: Option<QuestionRound>, answer: AnswerTo<SessionId> },
+    Adopt { session: SessionId, answer: AnswerTo<()> },
+    Submit { session: SessionId, by: By, act: Act, answer: AnswerTo<()> },
+    Follow { session: SessionId, after: u64, answer: AnswerTo<Follower> },
+    View { session: SessionId, answer: AnswerTo<View> },
+    Watch { answer: AnswerTo<mpsc::UnboundedReceiver<Seen>> },
     LetGo { session: SessionId },
 }
 
 impl Gateway {
-    pub(super) fn new(requests: mpsc::Sender<Request>, running: Running) -> Self {
+    pub(super) fn new(requests: mpsc::Sender<GatewayRequest>, running: Running) -> Self {
         Self { requests, running }
     }
 
@@ -126,7 +126,7 @@ impl Gateway {
 
     /// Begins a session.
     pub async fn create(&self, created: Created) -> Result<SessionId, GatewayError> {
-        self.ask(|answer| Request::Create { created: Box::new(created), first: None, answer }).await
+        self.ask(|answer| GatewayRequest::Create { created: Box::new(created), first: None, answer }).await
     }
 
     /// Begins a session with a complete first round of questions.
@@ -135,41 +135,42 @@ impl Gateway {
         created: Created,
         first: QuestionRound,
     ) -> Result<SessionId, GatewayError> {
-        self.ask(|answer| Request::Create { created: Box::new(created), first: Some(first), answer }).await
+        self.ask(|answer| GatewayRequest::Create { created: Box::new(created), first: Some(first), answer })
+            .await
     }
 
     /// Resumes a session that no process runs.
     pub async fn adopt(&self, session: &SessionId) -> Result<(), GatewayError> {
-        self.ask(|answer| Request::Adopt { session: session.clone(), answer }).await
+        self.ask(|answer| GatewayRequest::Adopt { session: session.clone(), answer }).await
     }
 
     /// Submits an act to a session. It is durable when this returns.
     pub async fn submit(&self, session: &SessionId, by: By, act: Act) -> Result<(), GatewayError> {
-        self.ask(|answer| Request::Submit { session: session.clone(), by, act, answer }).await
+        self.ask(|answer| GatewayRequest::Submit { session: session.clone(), by, act, answer }).await
     }
 
     /// Follows a session from after this entry (0 for the beginning).
     pub async fn follow(&self, session: &SessionId, after: u64) -> Result<Follower, GatewayError> {
-        self.ask(|answer| Request::Follow { session: session.clone(), after, answer }).await
+        self.ask(|answer| GatewayRequest::Follow { session: session.clone(), after, answer }).await
     }
 
     pub async fn view(&self, session: &SessionId) -> Result<View, GatewayError> {
-        self.ask(|answer| Request::View { session: session.clone(), answer }).await
+        self.ask(|answer| GatewayRequest::View { session: session.clone(), answer }).await
     }
 
     /// A stream of everything that happens in any session that the engine runs, now or later. When this returns, the
     /// engine is watching; earlier entries are in the store.
     pub async fn watch(&self) -> Result<mpsc::UnboundedReceiver<Seen>, GatewayError> {
-        self.ask(|answer| Request::Watch { answer }).await
+        self.ask(|answer| GatewayRequest::Watch { answer }).await
     }
 
     /// Releases a session, unless something is still in progress. Another process can then resume it.
     pub async fn let_go(&self, session: &SessionId) -> Result<(), GatewayError> {
-        let request = Request::LetGo { session: session.clone() };
+        let request = GatewayRequest::LetGo { session: session.clone() };
         self.requests.send(request).await.map_err(|_| GatewayError::Closed)
     }
 
-    async fn ask<T>(&self, request: impl FnOnce(Answer<T>) -> Request) -> Result<T, GatewayError> {
+    async fn ask<T>(&self, request: impl FnOnce(AnswerTo<T>) -> GatewayRequest) -> Result<T, GatewayError> {
         let (answer, reply) = oneshot::channel();
         self.requests.send(request(answer)).await.map_err(|_| GatewayError::Closed)?;
         reply.await.map_err(|_| GatewayError::Closed)?

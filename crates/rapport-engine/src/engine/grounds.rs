@@ -12,7 +12,7 @@ use rapport_core::{By, Entry, Event, QuestionId, Session, SessionId, ToolUse, vi
 use tokio::task::spawn_blocking;
 
 use super::sessions::file_in;
-use crate::projects::known::KnownProjects;
+use crate::projects::known_projects::KnownProjects;
 use crate::stores::Store;
 
 /// The maximum length of a quote, in characters.

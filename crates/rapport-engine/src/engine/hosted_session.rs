@@ -13,8 +13,8 @@ use super::batches::BatchRun;
 use super::checks::CheckRun;
 use super::deadlines::Deadline;
 use super::effects::Effect;
-use super::gateway::Answer;
-use super::places::AgentPlaceTaken;
+use super::gateway::AnswerTo;
+use super::slots::AgentSlot;
 use crate::agents::{Abilities, Controls, RunId};
 use crate::stores::{Attacher, Log, StoreError};
 use crate::workers::Workplace;
@@ -31,7 +31,7 @@ pub(super) struct Hosted {
     pub(super) batch: Option<BatchRun>,
     pub(super) check: Option<CheckRun>,
     /// Its slot in the limit of agents that work at the same time.
-    pub(super) place: Option<AgentPlaceTaken>,
+    pub(super) slot: Option<AgentSlot>,
     pub(super) effects: HashSet<Effect>,
     pub(super) workplace: Access,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
@@ -60,49 +60,52 @@ pub(super) enum Access {
 impl Access {
     /// The workplace, if it may be used.
     pub(super) fn open(&self) -> Option<&Arc<dyn Workplace>> {
-        if let Self::Open(place) = self { Some(place) } else { None }
+        if let Self::Open(workplace) = self { Some(workplace) } else { None }
     }
 
     /// The workplace, if it was opened here.
     pub(super) fn known(&self) -> Option<&Arc<dyn Workplace>> {
         match self {
             Self::None => None,
-            Self::Open(place) | Self::Left(place) | Self::Resting(place) | Self::Closed(place) => Some(place),
+            Self::Open(workplace)
+            | Self::Left(workplace)
+            | Self::Resting(workplace)
+            | Self::Closed(workplace) => Some(workplace),
         }
     }
 
     /// Records that nothing happens there now.
     pub(super) fn leave(&mut self) {
-        if let Self::Open(place) = self {
-            *self = Self::Left(place.clone());
+        if let Self::Open(workplace) = self {
+            *self = Self::Left(workplace.clone());
         }
     }
 
     /// Records that the workplace is told since when its session waits. Returns the workplace if it was left and not
     /// told yet.
     pub(super) fn rest(&mut self) -> Option<Arc<dyn Workplace>> {
-        let Self::Left(place) = self else { return None };
-        let place = place.clone();
-        *self = Self::Resting(place.clone());
-        Some(place)
+        let Self::Left(workplace) = self else { return None };
+        let workplace = workplace.clone();
+        *self = Self::Resting(workplace.clone());
+        Some(workplace)
     }
 
     /// Records that the workplace is being closed. Returns it if it was left.
     pub(super) fn close(&mut self) -> Option<Arc<dyn Workplace>> {
-        let (Self::Left(place) | Self::Resting(place)) = self else { return None };
-        let place = place.clone();
-        *self = Self::Closed(place.clone());
-        Some(place)
+        let (Self::Left(workplace) | Self::Resting(workplace)) = self else { return None };
+        let workplace = workplace.clone();
+        *self = Self::Closed(workplace.clone());
+        Some(workplace)
     }
 }
 
 /// An input, and who waits for its outcome.
 pub(super) struct Incoming {
     pub(super) input: Input,
-    pub(super) answer: Option<Answer<()>>,
+    pub(super) answer: Option<AnswerTo<()>>,
     /// The process that ended with this input. It counts as running until the input is decided, so that no other is
     /// started in its place.
-    pub(super) left: Option<Left>,
+    pub(super) ended: Option<EndedProcess>,
     /// Whether nothing else may happen in the session if this input cannot be stored.
     pub(super) is_vital: bool,
     /// The deadline that was reached, if this input is a tick.
@@ -111,12 +114,12 @@ pub(super) struct Incoming {
 
 impl Incoming {
     pub(super) fn new(input: Input) -> Self {
-        Self { input, answer: None, left: None, is_vital: false, reached: None }
+        Self { input, answer: None, ended: None, is_vital: false, reached: None }
     }
 }
 
 /// A process that reported its own end.
-pub(super) enum Left {
+pub(super) enum EndedProcess {
     Agent(RunId),
     Batch(String),
     Check(TurnId),
@@ -131,7 +134,7 @@ pub(super) struct AgentRun {
     /// Calls whose reply it was sent.
     pub(super) replied: HashSet<CallId>,
     /// The number of the last message of its turn that it was sent.
-    pub(super) said: u32,
+    pub(super) last_message: u32,
     /// Whether its turn is over, and it waits for the next one.
     pub(super) resting: bool,
     /// Whether it was told to end.
@@ -150,7 +153,7 @@ impl Hosted {
             run: None,
             batch: None,
             check: None,
-            place: None,
+            slot: None,
             effects: HashSet::new(),
             workplace: Access::None,
             followers: Vec::new(),

@@ -15,7 +15,7 @@ use super::event_loop::{Done, EventLoop};
 use super::grounds::GroundSite;
 use super::hosted_session::Incoming;
 use super::sessions::ProjectSessions;
-use crate::projects::known::KnownProjects;
+use crate::projects::known_projects::KnownProjects;
 use crate::stores::Store;
 use crate::workers::history::commits;
 

@@ -20,10 +20,10 @@ mod grounds;
 mod hosted_session;
 mod leads;
 mod pieces;
-mod places;
 mod reach;
 mod reconcile;
 mod sessions;
+mod slots;
 pub mod socket;
 mod spending;
 pub mod strays;
@@ -48,9 +48,9 @@ pub use batch_before::restore_before;
 pub use claims::ChannelLease;
 pub use conversation_store::CONVERSATION;
 pub use gateway::{Follower, Gateway, GatewayError};
-pub use places::AgentSlots;
 pub use rapport_door::{Doing, DoorError, Reached, Seen, Sessions, Update};
 pub use sessions::ProjectSessions;
+pub use slots::AgentSlots;
 pub use spending::DailySpending;
 
 /// What an engine consists of.
@@ -78,7 +78,7 @@ pub struct Parts {
 #[derive(Clone, Debug, Default)]
 pub struct AgentLimits {
     /// How many may work at the same time outside of the project's directory.
-    pub places: AgentSlots,
+    pub slots: AgentSlots,
     /// Their daily budget, if there is one.
     pub daily: Option<DailySpending>,
 }

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use rapport_core::{
-    BatchOrder, CallId, CallReply, Created, Input, Order, Said, SessionId, TurnId, Want, WorkCheck, World,
+    BatchOrder, CallId, CallReply, Created, Input, Order, SentMessage, SessionId, TurnId, Want, WorkCheck,
+    World,
 };
 use rapport_door::variant;
 use tokio::task::{JoinError, spawn_blocking};
@@ -18,10 +19,10 @@ use tracing::{debug, info, info_span};
 use super::batches::{self, BatchContext};
 use super::checks::{self, CheckContext};
 use super::conversation_store::{Conversation, WORK};
-use super::effects::{self, Around, Effect};
+use super::effects::{self, Effect, EffectContext};
 use super::event_loop::{Done, EventLoop};
 use super::hosted_session::{Access, AgentRun, Hosted, Incoming};
-use super::places;
+use super::slots;
 use crate::agents::{AgentContext, Command, Parking, Patience, RunId};
 use crate::stores::Store;
 use crate::workers::keeper::mark::Mark;
@@ -34,7 +35,7 @@ impl EventLoop {
         let Some(hosted) = self.sessions.get_mut(id) else { return };
         if hosted.broken.is_some() {
             if hosted.run.is_none() && hosted.check.is_none() {
-                hosted.place = None;
+                hosted.slot = None;
             }
             return;
         }
@@ -50,7 +51,7 @@ impl EventLoop {
         let works = wants.iter().find_map(works_on);
         if hosted.workplace.open().is_none() && wants.iter().any(effects::needs_workplace) {
             // A workplace takes resources too, so it is opened only when the agent has its slot.
-            if works.is_none_or(|turn| self.has_place(id, turn)) {
+            if works.is_none_or(|turn| self.has_slot(id, turn)) {
                 self.open_workplace(id);
             }
             wants.retain(|want| !effects::needs_workplace(want));
@@ -125,7 +126,7 @@ impl EventLoop {
         let hosted = self.sessions.get_mut(id);
         let is_idle = |hosted: &&mut Hosted| hosted.run.is_none() && hosted.check.is_none();
         if let Some(hosted) = hosted.filter(is_idle).filter(|_| works.is_none()) {
-            hosted.place = None;
+            hosted.slot = None;
         }
         // No other batch may run.
         let hosted = self.sessions.get_mut(id);
@@ -163,9 +164,9 @@ impl EventLoop {
             let asked = || hosted.session.view(id).questions.into_iter().map(|open| open.asked_at).max();
             if matches!(hosted.workplace, Access::Left(_))
                 && let Some(asked) = asked()
-                && let Some(place) = hosted.workplace.rest()
+                && let Some(workplace) = hosted.workplace.rest()
             {
-                rest(place, self.parts.clock.now().duration_since(asked));
+                rest(workplace, self.parts.clock.now().duration_since(asked));
             }
             return;
         }
@@ -222,7 +223,7 @@ impl EventLoop {
 
     /// Runs the wanted check. The agent that did the work, and a check that was told to stop, have to end first.
     fn check(&mut self, id: &SessionId, turn: TurnId, command: String) {
-        if !self.has_place(id, turn) {
+        if !self.has_slot(id, turn) {
             return;
         }
         let is_idle = |hosted: &&mut Hosted| hosted.check.is_none() && hosted.run.is_none();
@@ -236,14 +237,14 @@ impl EventLoop {
             return;
         };
         info!(parent: &hosted.span, turn = turn.0, "check started");
-        let place = CheckContext {
+        let context = CheckContext {
             session: id.clone(),
             workplace,
             attacher: hosted.attacher.clone(),
-            means: workshop.means.clone(),
+            config: workshop.config.clone(),
             done: self.done_to.clone(),
         };
-        hosted.check = Some(checks::start(turn, command, place));
+        hosted.check = Some(checks::start(turn, command, context));
     }
 
     /// The process of this turn, if there is one.
@@ -253,23 +254,23 @@ impl EventLoop {
 
     /// Whether a session has its slot in the limit of agents. If not, it waits for one off the loop, and its wants
     /// are derived again once it has one. A fact says meanwhile that it waits.
-    fn has_place(&mut self, id: &SessionId, turn: TurnId) -> bool {
+    fn has_slot(&mut self, id: &SessionId, turn: TurnId) -> bool {
         let Some(hosted) = self.sessions.get_mut(id) else { return false };
-        let places = self.parts.limits.places.clone();
-        let is_limited = places.are_limited() && hosted.session.created().works_apart();
-        if !is_limited || hosted.place.is_some() || hosted.run.is_some() {
+        let slots = self.parts.limits.slots.clone();
+        let is_limited = slots.are_limited() && hosted.session.created().works_apart();
+        if !is_limited || hosted.slot.is_some() || hosted.run.is_some() {
             return true;
         }
-        if !hosted.effects.insert(Effect::TakePlace) {
+        if !hosted.effects.insert(Effect::TakeSlot) {
             return false;
         }
         let (done, id, clock) = (self.done_to.clone(), id.clone(), self.parts.clock.clone());
         tokio::spawn(async move {
             let (mut ticket, mut is_told) = (None, false);
             let outcome = loop {
-                let (places, now) = (places.clone(), clock.now());
+                let (slots, now) = (slots.clone(), clock.now());
                 let taken = spawn_blocking(move || {
-                    let taken = places.take(&mut ticket, now);
+                    let taken = slots.take(&mut ticket, now);
                     (taken, ticket)
                 });
                 let (taken, kept) = match taken.await {
@@ -278,7 +279,7 @@ impl EventLoop {
                 };
                 ticket = kept;
                 match taken {
-                    Ok(Some(place)) => break Ok(place),
+                    Ok(Some(slot)) => break Ok(slot),
                     Ok(None) => {}
                     Err(error) => break Err(error),
                 }
@@ -288,9 +289,9 @@ impl EventLoop {
                     return;
                 }
                 is_told = true;
-                sleep(places::PAUSE).await;
+                sleep(slots::PAUSE).await;
             };
-            let _ = done.send(Done::Placed { id, outcome });
+            let _ = done.send(Done::SlotTaken { id, outcome });
         });
         false
     }
@@ -318,7 +319,7 @@ impl EventLoop {
         if !hosted.effects.insert(effect.clone()) {
             return;
         }
-        let around = Around {
+        let context = EffectContext {
             session: id.clone(),
             created: hosted.session.created().clone(),
             workplace: hosted.workplace.open().cloned(),
@@ -339,7 +340,7 @@ impl EventLoop {
                 tell(World::QuestionRound { round, outcome });
             });
         } else {
-            tokio::spawn(async move { tell(effects::run(want, around).await) });
+            tokio::spawn(async move { tell(effects::run(want, context).await) });
         }
     }
 
@@ -350,7 +351,7 @@ impl EventLoop {
             (Some(run), Some(order)) if run.turn == order.turn => {
                 // An agent that cannot read messages while it works gets them in its next turn.
                 if run.abilities.listens {
-                    order.said.into_iter().for_each(|said| run.say(said));
+                    order.messages.into_iter().for_each(|message| run.say(message));
                 }
             }
             // The idle process of the previous turn continues with this one.
@@ -358,16 +359,16 @@ impl EventLoop {
                 run.turn = order.turn;
                 run.resting = false;
                 run.replied.clear();
-                run.said = 0;
+                run.last_message = 0;
                 run.tell(Command::Next { prompt: order.prompt });
-                order.said.into_iter().for_each(|said| run.say(said));
+                order.messages.into_iter().for_each(|message| run.say(message));
             }
             (Some(run), None) if run.resting && !hosted.session.is_over() => {}
             (Some(run), _) => run.end(),
             (None, None) => {}
             (None, Some(mut order)) => {
                 let Some(workplace) = hosted.workplace.open().cloned() else { return };
-                if !self.has_place(id, order.turn) {
+                if !self.has_slot(id, order.turn) {
                     return;
                 }
                 let Some(hosted) = self.sessions.get_mut(id) else { return };
@@ -384,10 +385,10 @@ impl EventLoop {
                 let run = RunId(self.last_run);
                 let (turn, replies) = (order.turn, order.replies.clone());
                 // The messages in its order are part of the prompt.
-                let said = order.said.last().map_or(0, |last| last.number);
+                let last_message = order.messages.last().map_or(0, |last| last.number);
                 let drafted = order.folder.as_deref().and_then(|folder| hosted.session.file_turn(folder));
                 let digest = drafted.and_then(|turn| turn.shown.clone());
-                let place = AgentContext {
+                let context = AgentContext {
                     workplace,
                     conversation_store: Arc::new(Conversation::of(
                         self.parts.store.clone(),
@@ -402,7 +403,7 @@ impl EventLoop {
                 let span = info_span!(parent: &hosted.span, "run", run = run.0, turn = turn.0);
                 let controls = span.in_scope(|| {
                     info!("agent started");
-                    agent.start(run, order, place, self.reports_to.clone())
+                    agent.start(run, order, context, self.reports_to.clone())
                 });
                 let replied = HashSet::new();
                 let mut run = AgentRun {
@@ -411,7 +412,7 @@ impl EventLoop {
                     controls,
                     abilities,
                     replied,
-                    said,
+                    last_message,
                     resting: false,
                     ending: false,
                     span,
@@ -445,11 +446,11 @@ async fn open(
     known: Option<Arc<dyn Workplace>>,
 ) -> Result<Arc<dyn Workplace>, WorkerError> {
     let lost = |error: JoinError| WorkerError::Start(io::Error::other(error));
-    if let Some(place) = known {
-        let found = place.clone();
+    if let Some(workplace) = known {
+        let found = workplace.clone();
         // An error does not tell whether the workplace still exists, so only a clear "no" counts.
         if !matches!(spawn_blocking(move || found.is_there()).await.map_err(lost)?, Ok(false)) {
-            return Ok(place);
+            return Ok(workplace);
         }
     }
     let work = store.attached(&id, WORK).await.ok().flatten();
@@ -482,10 +483,10 @@ impl AgentRun {
     }
 
     /// Sends a message, once.
-    fn say(&mut self, said: Said) {
-        if said.number > self.said {
-            self.said = said.number;
-            self.tell(Command::Say(said));
+    fn say(&mut self, message: SentMessage) {
+        if message.number > self.last_message {
+            self.last_message = message.number;
+            self.tell(Command::Say(message));
         }
     }
 
@@ -503,10 +504,10 @@ impl AgentRun {
 }
 
 /// WORK-17: tells a workplace that was left how long its session has waited for an answer. Nothing depends on it.
-fn rest(place: Arc<dyn Workplace>, waited: SignedDuration) {
+fn rest(workplace: Arc<dyn Workplace>, waited: SignedDuration) {
     let waited = Duration::try_from(waited).unwrap_or_default();
     drop(spawn_blocking(move || {
-        if let Err(error) = place.rest(waited) {
+        if let Err(error) = workplace.rest(waited) {
             tracing::warn!(%error, "a workplace was not told since when its session waits");
         }
     }));

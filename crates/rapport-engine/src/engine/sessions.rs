@@ -159,8 +159,8 @@ impl ProjectSessions {
         let found = spawn_blocking(move || worker.find(&named, &created)).await;
         let gone = match found.map_err(|error| broken(io::Error::other(error)))? {
             Ok(None) => return pieces::written(move |out| diff::applied(&session, out)).await,
-            Ok(Some(place)) => {
-                let patch = pieces::written(move |out| place.patch(None, out).map_err(|e| e.to_string()));
+            Ok(Some(workplace)) => {
+                let patch = pieces::written(move |out| workplace.patch(None, out).map_err(|e| e.to_string()));
                 return patch.await;
             }
             Err(gone @ WorkerError::WorkplaceGone { .. }) => gone,
@@ -206,8 +206,10 @@ impl ProjectSessions {
             let found = worker.find(&id, session.created()).map_err(|error| error.to_string())?;
             match found {
                 None => file_in(Path::new(session.project()), &path),
-                Some(place) if place.seen_at() == place.directory() => file_in(place.directory(), &path),
-                Some(place) => file_inside(&*place, &path),
+                Some(workplace) if workplace.seen_at() == workplace.directory() => {
+                    file_in(workplace.directory(), &path)
+                }
+                Some(workplace) => file_inside(&*workplace, &path),
             }
         });
         let read = read.await.map_err(|error| broken(io::Error::other(error)))?;
@@ -618,17 +620,17 @@ const KEPT: [&str; 3] = [".git", ".rapport", ".teddy"];
 /// Blocks.
 pub(super) fn file_in(root: &Path, path: &str) -> Result<Vec<u8>, String> {
     let root = root.canonicalize().map_err(|error| format!("cannot read {}: {error}", root.display()))?;
-    let place = project::resolve(&root, path).map_err(|error| error.to_string())?;
-    let first = place.real.strip_prefix(&root).ok().and_then(|inside| inside.components().next());
+    let resolved = project::resolve(&root, path).map_err(|error| error.to_string())?;
+    let first = resolved.real.strip_prefix(&root).ok().and_then(|inside| inside.components().next());
     if first.is_some_and(|first| KEPT.iter().any(|kept| first.as_os_str() == *kept)) {
         return Err(format!("{path} is git's or Rapport's own"));
     }
-    let content = project::content(path, &place).map_err(|error| error.to_string())?;
+    let content = project::content(path, &resolved).map_err(|error| error.to_string())?;
     content.ok_or_else(|| format!("there is no file {path}"))
 }
 
 /// A file in a workplace that is not on this machine.
-fn file_inside(place: &dyn Workplace, path: &str) -> Result<Vec<u8>, String> {
+fn file_inside(workplace: &dyn Workplace, path: &str) -> Result<Vec<u8>, String> {
     let mut parts = Path::new(path).components().filter(|part| *part != Component::CurDir);
     match parts.next() {
         Some(Component::Normal(first)) if !KEPT.iter().any(|kept| first == *kept) => {}
@@ -637,7 +639,7 @@ fn file_inside(place: &dyn Workplace, path: &str) -> Result<Vec<u8>, String> {
     if parts.any(|part| !matches!(part, Component::Normal(_))) {
         return Err(format!("{path} is not a file of the project"));
     }
-    let content = place.read(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let content = workplace.read(path).map_err(|error| format!("cannot read {path}: {error}"))?;
     content.ok_or_else(|| format!("there is no file {path}"))
 }
 

@@ -77,39 +77,39 @@ impl Sweeper {
         });
         // If the container engine cannot be reached, there is nothing to clean up.
         let Ok(Ok((found, _alone))) = found.await else { return };
-        for place in found {
-            let name = place.name.clone();
-            if let Err(error) = self.look_after(place).await {
+        for stored in found {
+            let name = stored.name.clone();
+            if let Err(error) = self.look_after(stored).await {
                 warn!(%error, place = name, "a place was not looked after");
             }
         }
     }
 
-    async fn look_after(&self, place: StoredWorkplace) -> Result<(), StraysError> {
+    async fn look_after(&self, stored: StoredWorkplace) -> Result<(), StraysError> {
         let is_unused =
-            place.unused_since.is_some_and(|since| self.clock.now().duration_since(since) > UNUSED);
-        if !self.store.list().await?.contains(&place.session) {
+            stored.unused_since.is_some_and(|since| self.clock.now().duration_since(since) > UNUSED);
+        if !self.store.list().await?.contains(&stored.session) {
             // The session's log is missing, perhaps by mistake, so a person has to decide about the work.
-            let fate = if place.is_running && !place.is_visited { Fate::Stopped } else { Fate::Kept };
-            return self.carry_out(place, None, fate).await;
+            let fate = if stored.is_running && !stored.is_visited { Fate::Stopped } else { Fate::Kept };
+            return self.carry_out(stored, None, fate).await;
         }
         // Skips a workplace in use, and a session that is not trusted.
-        let (entries, log) = match self.store.hold(&place.session, &self.holder).await {
+        let (entries, log) = match self.store.hold(&stored.session, &self.holder).await {
             Err(StoreError::Busy { .. } | StoreError::NotOurs { .. }) => return Ok(()),
             held => held?,
         };
-        let session = self.store.replay(&place.session, &entries)?;
-        let is_running = place.is_running && self.still_runs(&place, session.created()).await?;
-        let place = StoredWorkplace { is_running, ..place };
-        let state = session.view(&place.session).workplace.map(|place| place.state);
+        let session = self.store.replay(&stored.session, &entries)?;
+        let is_running = stored.is_running && self.still_runs(&stored, session.created()).await?;
+        let stored = StoredWorkplace { is_running, ..stored };
+        let state = session.view(&stored.session).workplace.map(|workplace| workplace.state);
         let fate = match state {
-            _ if place.is_visited => Fate::Kept,
+            _ if stored.is_visited => Fate::Kept,
             Some(WorkplaceState::Applied | WorkplaceState::Discarded) => Fate::Cleared,
-            _ if place.is_running => Fate::Stopped,
+            _ if stored.is_running => Fate::Stopped,
             _ if is_unused => Fate::Released,
             _ => Fate::Kept,
         };
-        let done = self.carry_out(place, Some((session.created().clone(), log.attacher())), fate).await;
+        let done = self.carry_out(stored, Some((session.created().clone(), log.attacher())), fate).await;
         // The lock on the session excluded other users of the workplace until here.
         drop(log);
         done
@@ -117,8 +117,8 @@ impl Sweeper {
 
     /// Whether a workplace that ran when workplaces were listed still runs. Another process may have stopped it since;
     /// reading its work would start it again.
-    async fn still_runs(&self, place: &StoredWorkplace, created: &Created) -> Result<bool, StraysError> {
-        let (worker, session, created) = (self.worker.clone(), place.session.clone(), created.clone());
+    async fn still_runs(&self, stored: &StoredWorkplace, created: &Created) -> Result<bool, StraysError> {
+        let (worker, session, created) = (self.worker.clone(), stored.session.clone(), created.clone());
         let now = spawn_blocking(move || worker.now(&session, &created)).await??;
         Ok(now.is_some_and(|now| now.is_running))
     }
@@ -126,25 +126,25 @@ impl Sweeper {
     /// Carries out the decision. The caller holds the session, if it exists.
     async fn carry_out(
         &self,
-        place: StoredWorkplace,
+        stored: StoredWorkplace,
         session: Option<(Created, Arc<dyn Attacher>)>,
         fate: Fate,
     ) -> Result<(), StraysError> {
         if fate == Fate::Kept {
             return Ok(());
         }
-        info!(place = place.name, ?fate, "a place is not needed");
+        info!(place = stored.name, ?fate, "a place is not needed");
         if let (Some((created, attacher)), Fate::Stopped | Fate::Released) = (&session, fate) {
-            let work = work(self.worker.clone(), place.session.clone(), created.clone()).await?;
+            let work = work(self.worker.clone(), stored.session.clone(), created.clone()).await?;
             if let Some(work) = work {
                 attacher.attach(WORK, work).await?;
             }
         }
         let (worker, created) = (self.worker.clone(), session.map(|(created, _)| created));
         let done = spawn_blocking(move || match (fate, created) {
-            (Fate::Cleared, Some(created)) => worker.clear(&place.session, &created),
-            (Fate::Stopped, _) => worker.stop(&place),
-            (Fate::Released, Some(_)) => worker.release(&place),
+            (Fate::Cleared, Some(created)) => worker.clear(&stored.session, &created),
+            (Fate::Stopped, _) => worker.stop(&stored),
+            (Fate::Released, Some(_)) => worker.release(&stored),
             (Fate::Kept | Fate::Released | Fate::Cleared, _) => Ok(()),
         });
         Ok(done.await??)
@@ -168,11 +168,11 @@ async fn work(
     created: Created,
 ) -> Result<Option<Vec<u8>>, StraysError> {
     let read = move || match worker.find(&session, &created) {
-        Ok(Some(place)) => {
-            let work = place.work();
+        Ok(Some(workplace)) => {
+            let work = workplace.work();
             // If reading the work started the workplace, it has to end before the session is free: later its next
             // host may be using it.
-            place.close()?;
+            workplace.close()?;
             work
         }
         Ok(None) | Err(WorkerError::WorkplaceGone { .. }) => Ok(None),
@@ -190,5 +190,5 @@ pub async fn strays(
     let of = project.to_owned();
     let found = spawn_blocking(move || worker.kept(&of)).await??;
     let known = store.list().await?;
-    Ok(found.into_iter().filter(|place| !known.contains(&place.session)).collect())
+    Ok(found.into_iter().filter(|stored| !known.contains(&stored.session)).collect())
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{Change, LaterChanges, TurnId, UndoProblem, UndoneFiles, Want, World};
 
-use super::effects::{Around, unblocked};
+use super::effects::{EffectContext, unblocked};
 use crate::actions::undo::UndoError;
 use crate::actions::{BatchSite, undo};
 use crate::config;
@@ -12,9 +12,9 @@ use crate::projects::memos;
 use crate::turns::check::CheckedPlan;
 use crate::turns::{Folder, META, PLAN, REPORT, TurnError, Workshop, check, checksum};
 
-pub(super) async fn run(want: Want, around: Around) -> Result<World, String> {
-    let workshop = around.workshop.clone().ok_or("this engine does not support turns with directories")?;
-    let effect = TurnEffect { around, workshop };
+pub(super) async fn run(want: Want, context: EffectContext) -> Result<World, String> {
+    let workshop = context.workshop.clone().ok_or("this engine does not support turns with directories")?;
+    let effect = TurnEffect { context, workshop };
     match want {
         Want::Filed { turn, path, content, model, cost_micros } => {
             effect.file(turn, path, content, model, cost_micros).await
@@ -37,7 +37,7 @@ pub(super) async fn run(want: Want, around: Around) -> Result<World, String> {
 }
 
 struct TurnEffect {
-    around: Around,
+    context: EffectContext,
     workshop: Workshop,
 }
 
@@ -59,7 +59,7 @@ impl TurnEffect {
 
     /// The documents of the session.
     fn documents(&self) -> Folder {
-        Folder::new(self.around.store.clone(), &self.around.session)
+        Folder::new(self.context.store.clone(), &self.context.session)
     }
 
     async fn note_cost(&self, folder: &str, model: Option<String>, cost_micros: u64) -> Result<(), String> {
@@ -73,7 +73,7 @@ impl TurnEffect {
     }
 
     async fn attach(&self, path: &str, content: String) -> Result<(), String> {
-        let attached = self.around.attacher.attach(path, content.into_bytes()).await;
+        let attached = self.context.attacher.attach(path, content.into_bytes()).await;
         attached.map_err(|error| format!("cannot write {path}: {error}"))
     }
 
@@ -86,7 +86,7 @@ impl TurnEffect {
         restore: bool,
     ) -> Result<World, String> {
         let path = format!("{folder}/{PLAN}");
-        let there = self.around.store.attached(&self.around.session, &path).await;
+        let there = self.context.store.attached(&self.context.session, &path).await;
         let there = there.map_err(|error| format!("cannot read {path}: {error}"))?;
         let there = there.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let differs = there.clone().filter(|there| *there != plan && !restore);
@@ -102,7 +102,7 @@ impl TurnEffect {
 
     /// The directory with the files: the project's, or a separate one.
     fn directory(&self) -> Result<PathBuf, String> {
-        let workplace = self.around.workplace.as_ref().ok_or("the workplace is not open")?;
+        let workplace = self.context.workplace.as_ref().ok_or("the workplace is not open")?;
         Ok(workplace.directory().to_owned())
     }
 
@@ -119,7 +119,7 @@ impl TurnEffect {
     /// check sums.
     async fn report(&self, folder: String, report: String, changes: Vec<Change>) -> Result<World, String> {
         if !changes.is_empty() {
-            let memos = config::memos(Path::new(&self.around.created.project));
+            let memos = config::memos(Path::new(&self.context.created.project));
             unblocked(move || {
                 let changes: Vec<_> = changes.iter().collect();
                 memos::apply(&memos, &changes).map_err(|error| error.to_string())
@@ -139,7 +139,7 @@ impl TurnEffect {
         has_run: bool,
     ) -> Result<UndoneFiles, UndoProblem> {
         let problem = |reason: String| UndoProblem { reason, changed: Vec::new(), is_partial: false };
-        let found = self.workshop.batches.find(&self.around.session, folder, approved_at);
+        let found = self.workshop.batches.find(&self.context.session, folder, approved_at);
         let Some(journal) = found.map_err(|error| problem(error.to_string()))? else {
             if !has_run {
                 // The batch was approved but never began.
@@ -149,16 +149,16 @@ impl TurnEffect {
                 "its journal is missing, so the previous content of its files is unknown".into(),
             ));
         };
-        let place = BatchSite {
+        let site = BatchSite {
             project: self.directory().map_err(problem)?,
             journal,
             seals: self.workshop.seals.clone(),
-            clock: self.around.clock.clone(),
+            clock: self.context.clock.clone(),
         };
-        if !crate::actions::journal::Journal::is_in(&place.journal) {
+        if !crate::actions::journal::Journal::is_in(&site.journal) {
             return Ok(UndoneFiles::default());
         }
-        Ok(undo(&place, later).map_err(|error| refused(&error))?.into())
+        Ok(undo(&site, later).map_err(|error| refused(&error))?.into())
     }
 }
 

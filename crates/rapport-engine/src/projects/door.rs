@@ -9,7 +9,7 @@ use rapport_door::{
 };
 use tokio::task::spawn_blocking;
 
-use super::known::KnownProjects;
+use super::known_projects::KnownProjects;
 
 impl Projects for KnownProjects {
     fn list(&self) -> ProjectReply<'_, Vec<KnownProject>> {

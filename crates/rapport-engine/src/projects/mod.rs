@@ -8,7 +8,7 @@ pub mod files;
 pub mod gathering;
 pub mod grants;
 pub mod history;
-pub mod known;
+pub mod known_projects;
 pub mod memos;
 mod past_sessions;
 mod record;

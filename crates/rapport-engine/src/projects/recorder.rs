@@ -9,7 +9,7 @@ use rapport_door::{ProjectError, Seen, Sessions, Update, variant};
 use tokio::sync::mpsc;
 use tracing::warn;
 
-use super::known::KnownProjects;
+use super::known_projects::KnownProjects;
 
 /// Records each end of a session that this process runs, until the watch ends. Other processes do the same for their
 /// own sessions.

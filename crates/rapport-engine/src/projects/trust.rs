@@ -53,7 +53,7 @@ pub enum TrustLevel {
 }
 
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Said {
+struct TrustDecision {
     #[serde(default)]
     trusted: Vec<Pin>,
     #[serde(default)]
@@ -87,13 +87,16 @@ impl Trust {
         if brought.is_empty() || self.whole {
             return TrustLevel::Trusted;
         }
-        let said =
-            self.record.as_ref().and_then(|record| record.read::<Said>().ok().flatten()).unwrap_or_default();
+        let decision = self
+            .record
+            .as_ref()
+            .and_then(|record| record.read::<TrustDecision>().ok().flatten())
+            .unwrap_or_default();
         let are_all_in =
             |pins: &[Pin]| brought.iter().all(|one| pin(one).is_some_and(|pin| pins.contains(&pin)));
-        if are_all_in(&said.trusted) {
+        if are_all_in(&decision.trusted) {
             TrustLevel::Trusted
-        } else if are_all_in(&said.declined) {
+        } else if are_all_in(&decision.declined) {
             TrustLevel::Declined
         } else {
             TrustLevel::Unseen
@@ -102,21 +105,29 @@ impl Trust {
 
     /// Trusts all of this in its current form, and nothing else. Durable when this returns.
     pub fn trust(&self, brought: &[Brought]) -> io::Result<()> {
-        self.say(Said { trusted: brought.iter().filter_map(pin).collect(), declined: Vec::new() })
+        self.record_decision(TrustDecision {
+            trusted: brought.iter().filter_map(pin).collect(),
+            declined: Vec::new(),
+        })
     }
 
     /// Records that all of this was seen and declined, so that the person is not asked again.
     pub fn decline(&self, brought: &[Brought]) -> io::Result<()> {
-        self.say(Said { trusted: Vec::new(), declined: brought.iter().filter_map(pin).collect() })
+        self.record_decision(TrustDecision {
+            trusted: Vec::new(),
+            declined: brought.iter().filter_map(pin).collect(),
+        })
     }
 
     /// Removes the decision.
     pub fn forget(&self) -> io::Result<()> {
-        self.say(Said::default())
+        self.record_decision(TrustDecision::default())
     }
 
-    fn say(&self, said: Said) -> io::Result<()> {
-        self.record.as_ref().map_or(Ok(()), |record| record.change(|before: &mut Said| *before = said))
+    fn record_decision(&self, decision: TrustDecision) -> io::Result<()> {
+        self.record
+            .as_ref()
+            .map_or(Ok(()), |record| record.change(|before: &mut TrustDecision| *before = decision))
     }
 }
 

@@ -19,7 +19,7 @@ mod key;
 mod sealed_attachment;
 mod signer;
 mod stamp;
-mod verify;
+mod verifier;
 
 use std::io;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ use self::head::HeadFile;
 use self::key::{KnownKeys, OwnKey};
 pub(crate) use self::sealed_attachment::CheckedAttachment;
 pub(crate) use self::signer::{Sealing, verdict};
-pub use self::verify::Verifier;
+pub use self::verifier::Verifier;
 pub use rapport_door::Seal;
 
 /// The seals of one person in one project. Keys are created at the first signature; reading creates nothing.

@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 use jiff::Timestamp;
 use rapport_core::{Entry, Event, Session, SessionId};
 
-use super::{Holder, Log, Looked, Reserved, Store, StoreError};
+use super::{Holder, InspectedSession, Log, Reserved, Store, StoreError};
 use crate::seals::Seal;
 
 /// A store whose methods block. Each corresponds to the method of [`Store`] with its name.
@@ -88,12 +88,12 @@ impl BlockingStore {
         wait(self.store.enlist(id, at, facts))
     }
 
-    pub fn look(&self, id: &SessionId) -> Outcome<Looked> {
+    pub fn look(&self, id: &SessionId) -> Outcome<InspectedSession> {
         wait(self.store.look(id))
     }
 
-    pub fn trust(&self, looked: Arc<Looked>) -> Outcome<()> {
-        wait(self.store.trust(looked))
+    pub fn trust(&self, inspected: Arc<InspectedSession>) -> Outcome<()> {
+        wait(self.store.trust(inspected))
     }
 
     pub fn whereabouts(&self, id: &SessionId) -> String {

@@ -17,7 +17,8 @@ use rapport_core::{Entry, Event, SessionId};
 use super::blocking::wait;
 use super::reach::Reach;
 use super::{
-    Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, Stored,
+    Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store,
+    Stored,
 };
 use crate::seals::Seal;
 
@@ -194,12 +195,12 @@ impl Store for Trial {
         self.orders.append(self.store.enlist(id, at, facts)).boxed()
     }
 
-    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked> {
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, InspectedSession> {
         self.store.look(id)
     }
 
-    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()> {
-        self.store.trust(looked)
+    fn trust(&self, inspected: Arc<InspectedSession>) -> Stored<'_, ()> {
+        self.store.trust(inspected)
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {

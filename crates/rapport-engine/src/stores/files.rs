@@ -28,8 +28,8 @@ use self::disk::{Disk, OpenAttachment};
 use self::log::FileLog;
 use self::reserved::ReservedDir;
 use super::{
-    Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError,
-    StoreKind, StoreSite, Stored,
+    Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store,
+    StoreError, StoreKind, StoreSite, Stored,
 };
 use crate::seals::{Seal, Seals};
 use crate::threads::off_thread;
@@ -219,13 +219,13 @@ impl Store for Files {
         self.on_disk(move |disk| disk.enlist(&id, at, facts))
     }
 
-    fn look(&self, id: &SessionId) -> Stored<'_, Looked> {
+    fn look(&self, id: &SessionId) -> Stored<'_, InspectedSession> {
         let id = id.clone();
         self.on_disk(move |disk| disk.look(&id))
     }
 
-    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()> {
-        self.on_disk(move |disk| disk.trust(&looked))
+    fn trust(&self, inspected: Arc<InspectedSession>) -> Stored<'_, ()> {
+        self.on_disk(move |disk| disk.trust(&inspected))
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {

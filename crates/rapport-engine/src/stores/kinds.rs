@@ -11,7 +11,7 @@ use rapport_core::SessionId;
 use rapport_door::Diagnosis;
 use rapport_settings::{ConfigError, Declared, Sources};
 
-use super::unopened::Unopened;
+use super::lazy_store::LazyStore;
 use super::{Store, Stored};
 use crate::seals::Seals;
 
@@ -140,7 +140,7 @@ pub struct ChosenStore(Arc<dyn StoreKind>);
 impl ChosenStore {
     /// The store for these sessions, which is opened when it is used for the first time.
     pub fn store(&self, site: StoreSite) -> Arc<dyn Store> {
-        Arc::new(Unopened::new(self.0.clone(), site))
+        Arc::new(LazyStore::new(self.0.clone(), site))
     }
 
     pub fn whereabouts(&self, site: &StoreSite, id: Option<&SessionId>) -> String {

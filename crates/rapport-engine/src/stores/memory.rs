@@ -1,5 +1,8 @@
 //! Sessions in memory, for tests: the same guarantees as on disk, except for durability.
 
+#[cfg(debug_assertions)]
+mod faults;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +13,8 @@ use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::mpsc;
 
 use super::{
-    Attacher, Attachment, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
-    folders_of, is_folder,
+    Attacher, Attachment, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store,
+    StoreError, Stored, folders_of, is_folder,
 };
 use crate::seals::Seal;
 
@@ -23,7 +26,7 @@ pub struct Memory {
 
 #[derive(Debug, Default)]
 struct Shared {
-    sessions: BTreeMap<SessionId, Kept>,
+    sessions: BTreeMap<SessionId, StoredSession>,
     /// Reserved names, each with the reservation by which it can be filled, unless that ended.
     reserved: BTreeMap<SessionId, Option<u64>>,
     reservations: u64,
@@ -32,7 +35,7 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredSession {
     entries: Vec<Entry>,
     holder: Option<Holder>,
     /// How often it was held: only the latest holder may write.
@@ -45,29 +48,6 @@ struct Kept {
 impl Memory {
     pub fn new() -> Self {
         Self::default()
-    }
-
-    /// Makes the next append to any session fail, as on a full disk. Later ones succeed.
-    pub fn fail_next_append(&self) {
-        self.lock().failing = true;
-    }
-
-    /// Ends a hold, or a reservation, without the holder noticing, as when a lease is not renewed.
-    pub fn end_hold(&self, id: &SessionId) {
-        let mut shared = self.lock();
-        if let Ok(kept) = shared.kept(id) {
-            kept.holder = None;
-        }
-        if let Some(reservation) = shared.reserved.get_mut(id) {
-            *reservation = None;
-        }
-    }
-
-    /// Makes a session untrusted, as if it had come with a clone.
-    pub fn disown(&self, id: &SessionId, seal: Seal) {
-        if let Ok(kept) = self.lock().kept(id) {
-            kept.foreign = Some(seal);
-        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {
@@ -91,7 +71,7 @@ impl Shared {
         self.watchers.retain(|watcher| watcher.send(id.clone()).is_ok());
     }
 
-    fn kept(&mut self, id: &SessionId) -> Result<&mut Kept, StoreError> {
+    fn session(&mut self, id: &SessionId) -> Result<&mut StoredSession, StoreError> {
         self.sessions.get_mut(id).ok_or_else(|| StoreError::NotFound(id.clone()))
     }
 }
@@ -108,13 +88,13 @@ impl Store for Memory {
             let mut shared = self.lock();
             let id = shared.free_name(words, at)?;
             let entry = Entry { seq: 1, at, facts };
-            let kept = Kept {
+            let session = StoredSession {
                 entries: vec![entry.clone()],
                 holder: Some(holder.clone()),
                 holds: 1,
-                ..Kept::default()
+                ..StoredSession::default()
             };
-            shared.sessions.insert(id.clone(), kept);
+            shared.sessions.insert(id.clone(), session);
             shared.tell(&id);
             let log = self.log(&id, 1);
             Ok((id, entry, log))
@@ -138,16 +118,16 @@ impl Store for Memory {
     fn hold<'a>(&'a self, id: &'a SessionId, holder: &'a Holder) -> Stored<'a, (Vec<Entry>, Box<dyn Log>)> {
         async move {
             let mut shared = self.lock();
-            let kept = shared.kept(id)?;
-            if let Some(seal) = kept.foreign.clone().filter(|seal| !seal.counts()) {
+            let session = shared.session(id)?;
+            if let Some(seal) = session.foreign.clone().filter(|seal| !seal.counts()) {
                 return Err(StoreError::NotOurs { id: id.clone(), seal });
             }
-            if let Some(holder) = &kept.holder {
+            if let Some(holder) = &session.holder {
                 return Err(StoreError::Busy { id: id.clone(), holder: holder.clone() });
             }
-            kept.holder = Some(holder.clone());
-            kept.holds += 1;
-            Ok((kept.entries.clone(), self.log(id, kept.holds)))
+            session.holder = Some(holder.clone());
+            session.holds += 1;
+            Ok((session.entries.clone(), self.log(id, session.holds)))
         }
         .boxed()
     }
@@ -155,7 +135,7 @@ impl Store for Memory {
     fn read<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, Vec<Entry>> {
         async move {
             let mut shared = self.lock();
-            let entries = shared.kept(id)?.entries.iter();
+            let entries = shared.session(id)?.entries.iter();
             Ok(entries.filter(|entry| entry.seq > after).cloned().collect())
         }
         .boxed()
@@ -164,7 +144,7 @@ impl Store for Memory {
     fn sealed<'a>(&'a self, id: &'a SessionId, after: u64) -> Stored<'a, (Vec<Entry>, Seal)> {
         async move {
             let entries = self.read(id, after).await?;
-            let foreign = self.lock().kept(id)?.foreign.clone();
+            let foreign = self.lock().session(id)?.foreign.clone();
             Ok((entries, foreign.unwrap_or(Seal::Ours)))
         }
         .boxed()
@@ -175,7 +155,7 @@ impl Store for Memory {
     }
 
     fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>> {
-        async move { Ok(self.lock().kept(id)?.holder.clone()) }.boxed()
+        async move { Ok(self.lock().session(id)?.holder.clone()) }.boxed()
     }
 
     fn watch(&self) -> Stored<'_, Changes> {
@@ -190,7 +170,7 @@ impl Store for Memory {
     fn attach<'a>(&'a self, id: &'a SessionId, name: &'a str, content: Vec<u8>) -> Stored<'a, ()> {
         async move {
             check_name(name)?;
-            self.lock().kept(id)?.beside.insert(name.to_owned(), content);
+            self.lock().session(id)?.beside.insert(name.to_owned(), content);
             Ok(())
         }
         .boxed()
@@ -199,7 +179,7 @@ impl Store for Memory {
     fn attached<'a>(&'a self, id: &'a SessionId, name: &'a str) -> Stored<'a, Option<Vec<u8>>> {
         async move {
             check_name(name)?;
-            Ok(self.lock().kept(id)?.beside.get(name).cloned())
+            Ok(self.lock().session(id)?.beside.get(name).cloned())
         }
         .boxed()
     }
@@ -207,7 +187,7 @@ impl Store for Memory {
     fn folders<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Vec<DocumentFolder>> {
         async move {
             let mut shared = self.lock();
-            let names = shared.kept(id)?.beside.keys().map(String::as_str);
+            let names = shared.session(id)?.beside.keys().map(String::as_str);
             Ok(folders_of(names, Timestamp::UNIX_EPOCH))
         }
         .boxed()
@@ -221,7 +201,7 @@ impl Store for Memory {
     ) -> Stored<'a, bool> {
         async move {
             let mut shared = self.lock();
-            let beside = &mut shared.kept(id)?.beside;
+            let beside = &mut shared.session(id)?.beside;
             if !is_folder(name, &documents) {
                 return Err(not_a_name(name));
             }
@@ -242,7 +222,8 @@ impl Store for Memory {
             let is_document =
                 |name: &String| matches!(Attachment::named(name), Some(Attachment::Document(_)));
             let shared = self.lock();
-            let documented = shared.sessions.iter().filter(|(_, kept)| kept.beside.keys().any(is_document));
+            let documented =
+                shared.sessions.iter().filter(|(_, session)| session.beside.keys().any(is_document));
             Ok(documented.map(|(id, _)| id.clone()).collect())
         }
         .boxed()
@@ -275,31 +256,31 @@ impl Store for Memory {
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()> {
         async move {
             let mut shared = self.lock();
-            shared
-                .sessions
-                .entry(id.clone())
-                .or_insert_with(|| Kept { entries: vec![Entry { seq: 1, at, facts }], ..Kept::default() });
+            shared.sessions.entry(id.clone()).or_insert_with(|| StoredSession {
+                entries: vec![Entry { seq: 1, at, facts }],
+                ..StoredSession::default()
+            });
             shared.tell(id);
             Ok(())
         }
         .boxed()
     }
 
-    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked> {
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, InspectedSession> {
         async move {
             let (entries, seal) = self.sealed(id, 0).await?;
             let mut shared = self.lock();
-            let beside = shared.kept(id)?.beside.clone().into_iter();
+            let beside = shared.session(id)?.beside.clone().into_iter();
             let is_plain = |name: &str| matches!(Attachment::named(name), Some(Attachment::Plain(_)));
             let attachments = beside.filter(|(name, _)| is_plain(name)).collect();
-            Ok(Looked { id: id.clone(), entries, attachments, seal, verifier: None })
+            Ok(InspectedSession { id: id.clone(), entries, attachments, seal, verifier: None })
         }
         .boxed()
     }
 
-    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()> {
+    fn trust(&self, inspected: Arc<InspectedSession>) -> Stored<'_, ()> {
         async move {
-            self.lock().kept(&looked.id)?.foreign = None;
+            self.lock().session(&inspected.id)?.foreign = None;
             Ok(())
         }
         .boxed()
@@ -330,7 +311,7 @@ impl Reserved for ReservedName {
     ) -> Stored<'static, ()> {
         async move {
             let beside = attachments.into_iter().collect();
-            let session = Kept { entries, beside, ..Kept::default() };
+            let session = StoredSession { entries, beside, ..StoredSession::default() };
             let mut shared = self.store.lock();
             if shared.reserved.get(&self.id) != Some(&Some(self.reservation)) {
                 return Err(StoreError::Superseded { id: self.id.clone() });
@@ -367,11 +348,11 @@ impl Log for MemoryLog {
             if std::mem::take(&mut shared.failing) {
                 return Err(full("write to", self.store.whereabouts(&self.id)));
             }
-            let kept = shared.kept(&self.id)?;
-            if kept.holds != self.hold {
+            let session = shared.session(&self.id)?;
+            if session.holds != self.hold {
                 return Err(StoreError::Superseded { id: self.id.clone() });
             }
-            let entries = &mut kept.entries;
+            let entries = &mut session.entries;
             let entry = Entry { seq: entries.len() as u64 + 1, at, facts };
             entries.push(entry.clone());
             shared.tell(&self.id);
@@ -397,11 +378,11 @@ impl Attacher for MemoryAttacher {
         async move {
             check_name(name)?;
             let mut shared = self.store.lock();
-            let kept = shared.kept(&self.id)?;
-            if kept.holds != self.hold || kept.holder.is_none() {
+            let session = shared.session(&self.id)?;
+            if session.holds != self.hold || session.holder.is_none() {
                 return Err(StoreError::Superseded { id: self.id.clone() });
             }
-            kept.beside.insert(name.to_owned(), content);
+            session.beside.insert(name.to_owned(), content);
             Ok(())
         }
         .boxed()
@@ -410,10 +391,10 @@ impl Attacher for MemoryAttacher {
 
 impl Drop for MemoryLog {
     fn drop(&mut self) {
-        if let Ok(kept) = self.store.lock().kept(&self.id)
-            && kept.holds == self.hold
+        if let Ok(session) = self.store.lock().session(&self.id)
+            && session.holds == self.hold
         {
-            kept.holder = None;
+            session.holder = None;
         }
     }
 }

@@ -7,9 +7,9 @@ pub mod blocking;
 pub mod faults;
 pub mod files;
 mod kinds;
+mod lazy_store;
 pub mod memory;
 pub mod reach;
-mod unopened;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -177,10 +177,10 @@ pub trait Store: Send + Sync {
     fn enlist<'a>(&'a self, id: &'a SessionId, at: Timestamp, facts: Vec<Event>) -> Stored<'a, ()>;
 
     /// Everything that a person has to see before they trust a session.
-    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked>;
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, InspectedSession>;
 
     /// Trusts a session exactly as it was seen. Durable when this returns.
-    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()>;
+    fn trust(&self, inspected: Arc<InspectedSession>) -> Stored<'_, ()>;
 
     /// Where a session's facts are stored, in words for a person.
     fn whereabouts(&self, id: &SessionId) -> String;
@@ -197,7 +197,7 @@ pub trait Store: Send + Sync {
 
 /// A session as a person saw it.
 #[derive(Debug)]
-pub struct Looked {
+pub struct InspectedSession {
     pub id: SessionId,
     pub entries: Vec<Entry>,
     /// Its attachments with plain names.

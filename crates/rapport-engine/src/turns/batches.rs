@@ -19,7 +19,7 @@ use tracing::warn;
 use super::{TurnError, TurnName};
 use crate::actions::journal::{Fact, Journal, JournalError};
 use crate::actions::undo::undone;
-use crate::actions::{Details, Outcome, Ran, Settled};
+use crate::actions::{BatchOutcome, Details, Outcome, TimedOutcome};
 use crate::config;
 use crate::projects::files::{FileError, io_error, replace, text};
 use crate::seals::Seals;
@@ -126,7 +126,7 @@ impl BatchDir {
     }
 
     /// The results so far, action by action, without running anything.
-    pub fn so_far(&self, plan: &ActionPlan) -> Ran {
+    pub fn so_far(&self, plan: &ActionPlan) -> BatchOutcome {
         let skips = self.skips().unwrap_or_default();
         let ended = self.ended();
         let begun: HashSet<usize> = self.begun().iter().map(|begun| begun.n).collect();
@@ -138,7 +138,10 @@ impl BatchDir {
             }
             (None, None) => Outcome::Skipped { reason: "the batch was stopped before it".into() }.into(),
         };
-        Ran { actions: (0..plan.actions.len()).map(settled).collect(), unfinished: !self.is_finished() }
+        BatchOutcome {
+            actions: (0..plan.actions.len()).map(settled).collect(),
+            unfinished: !self.is_finished(),
+        }
     }
 
     /// For each action of the plan, why it was left out; `None` before the batch began.
@@ -187,7 +190,7 @@ impl BatchDir {
     }
 
     /// The results of actions that ended.
-    fn ended(&self) -> HashMap<usize, &Settled> {
+    fn ended(&self) -> HashMap<usize, &TimedOutcome> {
         let mut all = HashMap::new();
         for fact in &self.facts {
             if let Fact::Ended { n, settled } = fact {
@@ -203,11 +206,11 @@ struct Begun<'a> {
     n: usize,
     what: &'a str,
     is_irreversible: bool,
-    ended: Option<&'a Settled>,
+    ended: Option<&'a TimedOutcome>,
 }
 
 /// The result of an action, as a fact of the session.
-pub(crate) fn action_end(action: usize, settled: &Settled) -> ActionEnd {
+pub(crate) fn action_end(action: usize, settled: &TimedOutcome) -> ActionEnd {
     let (result, why, session) = match &settled.outcome {
         Outcome::Done { details: Details::Session { name } } => {
             (ActionResult::Done, None, Some(name.clone()))

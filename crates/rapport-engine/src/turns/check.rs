@@ -34,7 +34,7 @@ pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, Tu
     };
     let on_disk = OnDisk::new(project).map_err(io_error("look at the project", project))?;
     let Findings { problems, mut remarks } = validate(&plan, &on_disk);
-    let told = problems.iter().map(|problem| match problem.detail {
+    let described = problems.iter().map(|problem| match problem.detail {
         Some(_) => problem.in_plan(name),
         None => quoting(text, problem.line, problem.in_plan(name)),
     });
@@ -43,7 +43,7 @@ pub fn checked(project: &Path, name: &str, text: &str) -> Result<CheckedPlan, Tu
         let text = "without Git, undo cannot revert its changes to files".to_owned();
         remarks.push(PlanRemark { action, text });
     }
-    Ok(CheckedPlan { problems: told.collect(), remarks })
+    Ok(CheckedPlan { problems: described.collect(), remarks })
 }
 
 /// A problem, followed by the line of the plan that it concerns.

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use rapport_core::report::{Detail, Execution, Judged, Outcome, Report, ReportEntry, Verdict};
 use rapport_core::{Action, ActionPlan, Change, Chosen};
 
-use crate::actions::{Details, FileChange, Outcome as Ended, Ran, Settled};
+use crate::actions::{BatchOutcome, Details, FileChange, Outcome as Ended, TimedOutcome};
 
 /// A plan that was carried out, completely or partly.
 #[derive(Debug)]
@@ -18,7 +18,7 @@ pub struct Carried<'a> {
     /// When it ended.
     pub ended_at: Timestamp,
     /// The results of the actions.
-    pub ran: &'a Ran,
+    pub ran: &'a BatchOutcome,
     /// Whether it belongs to no session. Then there is no next turn for its context.
     pub is_alone: bool,
 }
@@ -67,16 +67,18 @@ fn judged(changes: &[Change], left: &[Option<String>]) -> Vec<Judged> {
     changes.iter().enumerate().map(judge).collect()
 }
 
-fn entry(action: &Action, settled: &Settled) -> ReportEntry {
+fn entry(action: &Action, settled: &TimedOutcome) -> ReportEntry {
     let execution = |outcome| Execution {
         outcome,
         duration: SignedDuration::try_from(settled.took).unwrap_or(SignedDuration::ZERO),
     };
     let (verdict, execution, details) = match &settled.outcome {
-        Ended::Done { details } => (Verdict::Approved, Some(execution(Outcome::Success)), told(details)),
+        Ended::Done { details } => {
+            (Verdict::Approved, Some(execution(Outcome::Success)), detail_blocks(details))
+        }
         Ended::Failed { why, details, .. } => {
             let why = Detail { label: "Error".into(), language: "text".into(), text: why.clone() };
-            let details = [why].into_iter().chain(told(details)).collect();
+            let details = [why].into_iter().chain(detail_blocks(details)).collect();
             (Verdict::Approved, Some(execution(Outcome::Failure)), details)
         }
         Ended::Skipped { reason } => (Verdict::Skipped { reason: Some(reason.clone()) }, None, Vec::new()),
@@ -107,7 +109,7 @@ fn result(outcome: &Ended) -> Vec<(String, String)> {
     }
 }
 
-fn told(details: &Details) -> Vec<Detail> {
+fn detail_blocks(details: &Details) -> Vec<Detail> {
     let one = |label: &str, language: &str, text: &str| Detail {
         label: label.to_owned(),
         language: language.to_owned(),

@@ -1,10 +1,10 @@
-//! What the engine needs to work on turns: the directories of batches, the means of actions, and helpers.
+//! What the engine needs to work on turns: the directories of batches, the configuration of actions, and helpers.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::batches::Batches;
-use crate::actions::{ActionMeans, Pending};
+use crate::actions::{ActionConfig, Pending};
 use crate::seals::Seals;
 
 #[derive(Clone)]
@@ -15,7 +15,7 @@ pub struct Workshop {
     /// The seals that sign the journals of batches and verify them.
     pub seals: Option<Arc<Seals>>,
     /// What actions need besides the plan.
-    pub means: ActionMeans,
+    pub config: ActionConfig,
     /// Does what an action cannot do alone.
     pub helpers: Arc<dyn Helpers>,
 }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Workplace;
 use super::keeper::mark::Mark;
-use super::process::{Kept, Launch, ProcessKind, no_input};
+use super::process::{KeptProcess, Launch, ProcessKind, no_input};
 use output::Tail;
 
 pub use output::Output;
@@ -71,13 +71,13 @@ pub enum CommandEnding {
 /// Runs a program to its end, and shows each line of its output as it comes. Dropping the future kills the program
 /// with everything it started. Needs a runtime.
 pub async fn run(
-    place: &dyn Workplace,
+    workplace: &dyn Workplace,
     call: CommandCall<'_>,
     stop: &Stop,
     show: &mut (dyn FnMut(&str) + Send),
 ) -> io::Result<CommandEnd> {
     let timeout = call.timeout;
-    let mut process = Process::spawn(place, call)?;
+    let mut process = CommandProcess::spawn(workplace, call)?;
     let mut tail = Tail::default();
     let mut heard = |bytes: &[u8]| tail.push(bytes, &mut *show);
     let ending = process.attend(timeout, stop, &mut heard).await;
@@ -87,8 +87,8 @@ pub async fn run(
 
 /// A running command. Dropping it kills the command with everything it started.
 #[derive(Debug)]
-struct Process {
-    kept: Kept,
+struct CommandProcess {
+    kept: KeptProcess,
     output: Receiver,
     left_behind: JoinHandle<String>,
 }
@@ -100,11 +100,11 @@ enum Asked {
     Stopped,
 }
 
-impl Process {
-    fn spawn(place: &dyn Workplace, call: CommandCall<'_>) -> io::Result<Self> {
+impl CommandProcess {
+    fn spawn(workplace: &dyn Workplace, call: CommandCall<'_>) -> io::Result<Self> {
         let (output, written) = io::pipe()?;
-        let (names, told) = io::pipe()?;
-        let kept = place.spawn(Launch {
+        let (names, names_written) = io::pipe()?;
+        let kept = workplace.spawn(Launch {
             keeper: call.keeper,
             kind: ProcessKind::Command,
             program: call.program.as_ref(),
@@ -115,7 +115,7 @@ impl Process {
             // One pipe for both, so that the order of the output is kept.
             stdout: written.try_clone()?.into(),
             stderr: written.into(),
-            beside: told.into(),
+            beside: names_written.into(),
             tools: &[],
             service: None,
             refused: None,

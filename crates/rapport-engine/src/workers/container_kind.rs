@@ -141,13 +141,13 @@ impl WorkerKind for ContainerKind {
     }
 
     fn warnings(&self, project: &Path, setup: &WorkerSetup) -> Vec<String> {
-        let mut told = submodules_left_out(project);
-        told.extend(include_left_out(project, &setup.trust));
-        told.extend(pointers_only(project));
-        told.extend(less_than_set(&self.settings));
-        told.extend(caches_left_out(&self.settings));
-        told.extend(self.remarks.iter().cloned());
-        told
+        let mut warnings = submodules_left_out(project);
+        warnings.extend(include_left_out(project, &setup.trust));
+        warnings.extend(pointers_only(project));
+        warnings.extend(less_than_set(&self.settings));
+        warnings.extend(caches_left_out(&self.settings));
+        warnings.extend(self.remarks.iter().cloned());
+        warnings
     }
 
     fn diagnose(&self) -> Option<Result<String, NoWorkplace>> {
@@ -184,8 +184,8 @@ impl WorkerKind for ContainerKind {
 fn submodules_left_out(project: &Path) -> Vec<String> {
     let (missing, changed) = not_bundled(project);
     let clause = |what: &str, paths: Vec<String>| {
-        let told = format!("the agent works in a container, and {what}: {}", paths.join(", "));
-        (!paths.is_empty()).then_some(told)
+        let warning = format!("the agent works in a container, and {what}: {}", paths.join(", "));
+        (!paths.is_empty()).then_some(warning)
     };
     let missing = clause("submodules that are not checked out here are not there either", missing);
     let changed = clause("what is not committed in submodules is not there", changed);
@@ -199,11 +199,11 @@ fn pointers_only(project: &Path) -> Option<String> {
     let files = kept_by_lfs(project);
     let (named, others) = files.split_at(files.len().min(NAMED));
     let others = if others.is_empty() { String::new() } else { format!(" and {} more", others.len()) };
-    let told = format!(
+    let warning = format!(
         "the agent works in a container, and files of git-lfs are only pointers there, without their content: {}{others}",
         named.join(", ")
     );
-    (!files.is_empty()).then_some(told)
+    (!files.is_empty()).then_some(warning)
 }
 
 /// The worker in a build without containers. Every use of it fails with the reason.
@@ -251,8 +251,9 @@ fn caches_left_out(settings: &ContainerSettings) -> Option<String> {
     if !there.is_empty() && super::containers::Containers::is_remote(settings) {
         return Some(format!("the container is on another machine, and does not see {}", named(&there)));
     }
-    let told = || format!("worker.caches names folders that this machine does not have: {}", named(&missing));
-    (!missing.is_empty()).then(told)
+    let warning =
+        || format!("worker.caches names folders that this machine does not have: {}", named(&missing));
+    (!missing.is_empty()).then(warning)
 }
 
 #[cfg(not(feature = "containers"))]

@@ -43,10 +43,10 @@ use super::container_kind::{ContainerSettings, Limits, NAME, PROJECT};
 use super::git::{git, is_new_enough};
 use super::keeper::{self, door, mark};
 use super::network::{Network, NetworkAccess};
-use super::process::{Elsewhere, Kept, Launch, ProcessKind};
+use super::process::{Elsewhere, KeptProcess, Launch, ProcessKind};
+use super::project_update::steps;
 use super::proxy::Proxy;
 use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
-use super::take_over::steps;
 use super::{
     LARGEST_FILE, NoWorkplace, OURS, StoredWorkplace, Worker, WorkerError, WorkerSetup, Workplace,
     file_error, local, shortened,
@@ -55,7 +55,7 @@ use crate::clock::Clock;
 use crate::projects::trust::Trust;
 use container::{Container, Making, RUN_FOLDER, Use};
 use docker::Docker;
-use launch::{Ends, NewProcess, Start, WayOut};
+use launch::{NewProcess, ProcessPipes, ProcessStart, WayOut};
 
 /// Where the volume with the session's files is mounted.
 const FILES: &str = "/work";
@@ -214,22 +214,26 @@ impl Containers {
         Container::new(self.docker.clone(), name, making, folder)
     }
 
-    fn find_place(&self, session: &SessionId, created: &Created) -> Result<Option<Contained>, WorkerError> {
+    fn find_contained(
+        &self,
+        session: &SessionId,
+        created: &Created,
+    ) -> Result<Option<Contained>, WorkerError> {
         local::is_there(Path::new(&created.project))?;
-        let place = self.contained(session, created)?;
-        if !place.apart.is_made() {
+        let contained = self.contained(session, created)?;
+        if !contained.apart.is_made() {
             return Ok(None);
         }
-        let gone = WorkerError::WorkplaceGone { directory: PathBuf::from(&place.container.name) };
+        let gone = WorkerError::WorkplaceGone { directory: PathBuf::from(&contained.container.name) };
         let has_files =
-            container::wait(&place.container, |container| async move { container.has_files().await })?;
-        if has_files { Ok(Some(place)) } else { Err(gone) }
+            container::wait(&contained.container, |container| async move { container.has_files().await })?;
+        if has_files { Ok(Some(contained)) } else { Err(gone) }
     }
 }
 
 impl Worker for Containers {
     fn open(&self, session: &SessionId, created: &Created) -> Result<Arc<dyn Workplace>, WorkerError> {
-        if let Some(found) = self.find_place(session, created)? {
+        if let Some(found) = self.find_contained(session, created)? {
             self.make_folders(&found.container, created)?;
             // A process may have been killed while it was filling the container.
             let is_filled = |container: Arc<Container>| async move { transfer::is_filled(&container).await };
@@ -255,7 +259,7 @@ impl Worker for Containers {
         session: &SessionId,
         created: &Created,
     ) -> Result<Option<Arc<dyn Workplace>>, WorkerError> {
-        Ok(self.find_place(session, created)?.map(|place| Arc::new(place) as Arc<dyn Workplace>))
+        Ok(self.find_contained(session, created)?.map(|contained| Arc::new(contained) as Arc<dyn Workplace>))
     }
 
     /// Fills another container from the state at the start of the work and the patch since then.
@@ -317,13 +321,13 @@ impl Worker for Containers {
         Ok(found.collect())
     }
 
-    fn stop(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
-        let (docker, name) = (self.docker.clone(), place.name.clone());
+    fn stop(&self, stored: &StoredWorkplace) -> Result<(), WorkerError> {
+        let (docker, name) = (self.docker.clone(), stored.name.clone());
         docker::wait(async move { docker.kill(&name).await })
     }
 
-    fn release(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
-        let (docker, name) = (self.docker.clone(), place.name.clone());
+    fn release(&self, stored: &StoredWorkplace) -> Result<(), WorkerError> {
+        let (docker, name) = (self.docker.clone(), stored.name.clone());
         docker::wait(async move { container::remove(&docker, &name).await })
     }
 }
@@ -358,9 +362,9 @@ impl Containers {
         patch: Option<&[u8]>,
     ) -> Result<Arc<dyn Workplace>, WorkerError> {
         let prepared = self.prepared(session, created)?;
-        let place = self.contained_from(session, created, prepared)?;
-        transfer::fill(&place.container, &place.apart, &place.inside, patch)?;
-        Ok(Arc::new(place))
+        let contained = self.contained_from(session, created, prepared)?;
+        transfer::fill(&contained.container, &contained.apart, &contained.inside, patch)?;
+        Ok(Arc::new(contained))
     }
 
     /// Removes all parts of a session's container, and the ref of the state at its start.
@@ -415,7 +419,7 @@ impl Contained {
         transfer::state_of(&self.container.given, &self.apart, &patch)
     }
 
-    fn script(&self, script: &'static str, args: &[&str]) -> io::Result<docker::Ran> {
+    fn script(&self, script: &'static str, args: &[&str]) -> io::Result<docker::ExecOutcome> {
         let args: Vec<_> = args.iter().map(|arg| (*arg).to_owned()).collect();
         let ran = container::wait(&self.container, |container| async move {
             let args: Vec<_> = args.iter().map(String::as_str).collect();
@@ -573,7 +577,7 @@ impl Workplace for Contained {
     }
 
     /// The keeper runs in the container. Everything that takes long happens after this returns.
-    fn spawn(&self, mut launch: Launch<'_>) -> io::Result<Kept> {
+    fn spawn(&self, mut launch: Launch<'_>) -> io::Result<KeptProcess> {
         launch.env = self.environment(std::mem::take(&mut launch.env));
         let proxy = Proxy::new(self.reach.clone(), launch.service.take(), launch.refused.take())?;
         let env = proxy.environment();
@@ -601,7 +605,7 @@ impl Workplace for Contained {
             arguments,
             env: texts.collect(),
             directory: self.directory.clone(),
-            ends: Ends {
+            pipes: ProcessPipes {
                 input: launch.stdin,
                 output: launch.stdout,
                 errors: launch.stderr,
@@ -612,7 +616,7 @@ impl Workplace for Contained {
             program: Path::new(launch.program).display().to_string(),
             given,
         };
-        let start = Start { process, door };
+        let start = ProcessStart { process, door };
         let (ended_to, ended) = tokio::sync::oneshot::channel();
         let container = self.container.clone();
         docker::spawn(async move {
@@ -631,7 +635,8 @@ impl Workplace for Contained {
                 tracing::warn!(%error, "a container was not ended");
             }
         });
-        let kept = Kept::elsewhere(Elsewhere { ended, status: None, end }, lifeline, outcome, launch.mark);
+        let kept =
+            KeptProcess::elsewhere(Elsewhere { ended, status: None, end }, lifeline, outcome, launch.mark);
         Ok(match proxying {
             Some(proxying) => kept.with_proxy(proxying),
             None => kept,

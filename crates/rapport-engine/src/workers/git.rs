@@ -351,8 +351,8 @@ fn name_of<S: AsRef<OsStr>>(args: &[S]) -> String {
 /// Git's message without its hints and without control characters, which file names may contain.
 fn in_one_line(said: &str) -> String {
     let lines = said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("hint:"));
-    let told = lines.take(TOLD_LINES).collect::<Vec<_>>().join("; ");
-    told.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    let shown = lines.take(TOLD_LINES).collect::<Vec<_>>().join("; ");
+    shown.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// Runs git and returns its output as text, without the newline at the end.

@@ -14,7 +14,7 @@ use rapport_core::{ApplyTo, ChangeStatus, Changes, Created, FileChange, Merged, 
 use rapport_durable::{self as durable, Lock, point};
 
 use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, git_to, line};
-use super::process::{self, Kept, Launch};
+use super::process::{self, KeptProcess, Launch};
 use super::work_tree::WorkTree;
 use super::{
     LARGEST_FILE, NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace,
@@ -289,7 +289,7 @@ impl Workplace for Directory {
         &self.path
     }
 
-    fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept> {
+    fn spawn(&self, launch: Launch<'_>) -> io::Result<KeptProcess> {
         process::spawn(&self.path, launch)
     }
 

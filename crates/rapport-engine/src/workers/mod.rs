@@ -18,12 +18,12 @@ mod links;
 pub mod local;
 pub mod network;
 pub mod process;
+mod project_update;
 pub mod proxy;
 mod repositories;
 mod repository;
 pub mod sandboxes;
 mod separate_work;
-mod take_over;
 mod work_tree;
 pub mod worktrees;
 
@@ -40,15 +40,15 @@ use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, Ses
 use rapport_door::WorkplaceNow;
 use thiserror::Error;
 
-use process::{Kept, Launch};
+use process::{KeptProcess, Launch};
 
 pub use git::too_old as git_too_old;
 pub(crate) use git::{programs_by_looking, variables_without_programs};
 pub use kinds::{NoWorkplace, WorkerKind, WorkerKinds, WorkerSetup, WorkerSources};
 pub(crate) use links::shortened;
+pub use project_update::{take_all_back, take_back};
 pub use repositories::submodules;
 pub use separate_work::prefix;
-pub use take_over::{take_all_back, take_back};
 
 impl WorkerKinds {
     /// Those that come with Rapport. A new kind needs a line here and its module above.
@@ -118,12 +118,12 @@ pub trait Worker: Send + Sync {
     }
 
     /// Ends everything that runs in a workplace. It can be used again.
-    fn stop(&self, _place: &StoredWorkplace) -> Result<(), WorkerError> {
+    fn stop(&self, _stored: &StoredWorkplace) -> Result<(), WorkerError> {
         Ok(())
     }
 
     /// Removes a workplace that [`Worker::restore`] can make again.
-    fn release(&self, _place: &StoredWorkplace) -> Result<(), WorkerError> {
+    fn release(&self, _stored: &StoredWorkplace) -> Result<(), WorkerError> {
         Ok(())
     }
 }
@@ -195,7 +195,7 @@ pub trait Workplace: Send + Sync {
     fn allow(&self, _hosts: &[String]) {}
 
     /// Starts a process there, under its keeper. This is the only way in which Rapport starts an agent or its commands.
-    fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept>;
+    fn spawn(&self, launch: Launch<'_>) -> io::Result<KeptProcess>;
 
     /// The command that runs this command there for a person, at this terminal; a shell if it is empty.
     fn way_in(&self, command: &[OsString]) -> io::Result<Command> {
@@ -319,12 +319,12 @@ impl Worker for Workers {
         Ok(kept?.concat())
     }
 
-    fn stop(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
-        self.named(place.worker)?.stop(place)
+    fn stop(&self, stored: &StoredWorkplace) -> Result<(), WorkerError> {
+        self.named(stored.worker)?.stop(stored)
     }
 
-    fn release(&self, place: &StoredWorkplace) -> Result<(), WorkerError> {
-        self.named(place.worker)?.release(place)
+    fn release(&self, stored: &StoredWorkplace) -> Result<(), WorkerError> {
+        self.named(stored.worker)?.release(stored)
     }
 }
 

@@ -1,4 +1,4 @@
-//! The only way to start a process of an agent, or a command: under a keeper, with a mark. [`Kept`] is the host's
+//! The only way to start a process of an agent, or a command: under a keeper, with a mark. [`KeptProcess`] is the host's
 //! handle to it, wherever the keeper runs: on this machine, or in a container.
 
 use std::ffi::{OsStr, OsString};
@@ -78,7 +78,7 @@ pub fn no_input() -> io::Result<OwnedFd> {
 }
 
 /// Starts a process in this directory of this machine.
-pub(super) fn spawn(directory: &Path, launch: Launch<'_>) -> io::Result<Kept> {
+pub(super) fn spawn(directory: &Path, launch: Launch<'_>) -> io::Result<KeptProcess> {
     let mut command = Command::new(launch.keeper);
     command.args(LOG_ARGUMENTS.get().into_iter().flatten());
     // The keeper of a command starts its own process session, which has its own group.
@@ -101,7 +101,7 @@ pub(super) fn start(
     directory: &Path,
     launch: Launch<'_>,
     opened: Option<Door>,
-) -> io::Result<Kept> {
+) -> io::Result<KeptProcess> {
     // Otherwise the error would be about the keeper's program.
     std::fs::read_dir(directory)?;
     let (reading, lifeline) = io::pipe()?;
@@ -128,12 +128,12 @@ pub(super) fn start(
     // The command's copies would keep the pipes open here.
     drop(command);
     let group = child.id().map(|id| Pid::from_raw(id as i32));
-    Ok(Kept::new(Runner::Here { child, group }, lifeline, outcome, launch.mark))
+    Ok(KeptProcess::new(Runner::Here { child, group }, lifeline, outcome, launch.mark))
 }
 
 /// A process under its keeper. Dropping it kills the process with everything it started.
 #[derive(Debug)]
-pub struct Kept {
+pub struct KeptProcess {
     runner: Runner,
     lifeline: Option<PipeWriter>,
     /// Where the keeper reports why the program was not started.
@@ -183,7 +183,7 @@ impl Elsewhere {
     }
 }
 
-impl Kept {
+impl KeptProcess {
     fn new(runner: Runner, lifeline: PipeWriter, outcome: PipeReader, mark: Mark) -> Self {
         Self { runner, lifeline: Some(lifeline), outcome, mark, keeper_until: None, _proxying: None }
     }

@@ -87,7 +87,7 @@ const HERE: &str = "127.0.0.1,localhost,::1";
 /// The pause after a connection could not be accepted.
 pub(super) const PAUSE: Duration = Duration::from_millis(100);
 /// The maximum number of refused hosts to report, because a program could try any number.
-const MOST_TOLD: usize = 100;
+const MOST_REPORTED: usize = 100;
 
 const OF_THE_CONNECTION: [HeaderName; 7] = [
     header::CONNECTION,
@@ -116,7 +116,7 @@ pub(super) struct Proxy {
     upstream: Option<Upstream>,
     refused: Option<UnboundedSender<String>>,
     /// Hosts that were refused and reported; each is reported once.
-    told: Mutex<BTreeSet<String>>,
+    reported: Mutex<BTreeSet<String>>,
 }
 
 #[derive(Debug)]
@@ -144,7 +144,12 @@ impl Proxy {
         service: Option<Service>,
         refused: Option<UnboundedSender<String>>,
     ) -> io::Result<Self> {
-        Ok(Self { reach, upstream: service.map(Upstream::new).transpose()?, refused, told: Mutex::default() })
+        Ok(Self {
+            reach,
+            upstream: service.map(Upstream::new).transpose()?,
+            refused,
+            reported: Mutex::default(),
+        })
     }
 
     /// The variables of a program behind the door; [`door::ADDRESS`] is a placeholder for the door's address.
@@ -277,10 +282,10 @@ impl Proxy {
 
 impl Proxy {
     fn tell_refused(&self, host: String) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(refused) = &self.refused
-            && told.len() < MOST_TOLD
-            && told.insert(host.clone())
+            && reported.len() < MOST_REPORTED
+            && reported.insert(host.clone())
         {
             // The receiver is gone with the session.
             let _ = refused.send(host);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::WorkerError;
 use super::git::{git, line};
 use super::local;
-use super::take_over::steps;
+use super::project_update::steps;
 
 /// The repositories below `top` with work that is not in the state `base`: at another commit, with uncommitted
 /// changes, or new. Paths are from the top.

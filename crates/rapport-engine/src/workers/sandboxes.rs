@@ -19,7 +19,7 @@ use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, Ses
 use rapport_durable as durable;
 
 use super::network::{Network, NetworkAccess};
-use super::process::{self, Door, Kept, Launch, ProcessKind};
+use super::process::{self, Door, KeptProcess, Launch, ProcessKind};
 use super::proxy::Proxy;
 use super::worktrees::{WorktreeKind, Worktrees};
 use super::{
@@ -202,7 +202,7 @@ impl Workplace for Sandbox {
     }
 
     /// The keeper is inside, as the first process of the sandbox, which ends with it.
-    fn spawn(&self, mut launch: Launch<'_>) -> io::Result<Kept> {
+    fn spawn(&self, mut launch: Launch<'_>) -> io::Result<KeptProcess> {
         let directory = self.directory();
         let mut command = tokio::process::Command::new(PROGRAM);
         // Otherwise Ctrl-C at the host's terminal would interrupt the sandbox.

@@ -16,7 +16,7 @@ use rapport_durable::{self as durable, point};
 
 use super::git::{AT_ONCE, git, git_by_person, git_saying, is_new_enough, line};
 use super::local::{self, Directory, Scratch};
-use super::take_over::{self, WriteAhead};
+use super::project_update::{self, WriteAhead};
 use super::work_tree::WorkTree;
 use super::{OURS, WorkerError, file_error};
 use crate::projects::trust::{Brought, Trust, TrustLevel};
@@ -51,9 +51,9 @@ fn is_include_trusted(project: &Path, trust: &Trust) -> bool {
 
 /// A warning, as a clause, if the project's file about ignored files has no effect because it is not trusted.
 pub(super) fn include_left_out(project: &Path, trust: &Trust) -> Option<String> {
-    let told =
+    let clause =
         || format!("the ignored files that {INCLUDE} names are left out until you trust it: rapport trust");
-    (!is_include_trusted(project, trust)).then(told)
+    (!is_include_trusted(project, trust)).then(clause)
 }
 
 /// The work of one session, as the project's repository knows it.
@@ -217,7 +217,7 @@ impl Apart {
             return self.project_here().files_between(&merged.from, &merged.to);
         }
         let note = WriteAhead::of(&self.project, &self.session)?;
-        let files = take_over::take_over(&self.project_here(), merged, &note)?;
+        let files = project_update::apply(&self.project_here(), merged, &note)?;
         if let Some(commit) = committed {
             self.advance(&commit, merged)?;
         }
@@ -274,7 +274,7 @@ impl Apart {
         point(&self.project);
         let top = local::top(&self.project)?;
         let reset = ["reset", "--quiet", "HEAD", "--"].map(OsString::from);
-        let paths = take_over::steps(&top, &merged.from, &merged.to)?;
+        let paths = project_update::steps(&top, &merged.from, &merged.to)?;
         let paths: Vec<_> = paths.iter().map(|step| local::literally(&step.path)).collect();
         for some in paths.chunks(AT_ONCE) {
             git(&top, None, &[&reset[..], some].concat())?;

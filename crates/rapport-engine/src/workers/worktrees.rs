@@ -17,7 +17,7 @@ use rapport_durable::{self as durable, point};
 
 use super::git::{git, is_new_enough, line};
 use super::local::{self, Directory};
-use super::process::{Kept, Launch};
+use super::process::{KeptProcess, Launch};
 use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
 use super::{
     NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, repositories,
@@ -340,7 +340,7 @@ impl Workplace for Tree {
         self.there.directory()
     }
 
-    fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept> {
+    fn spawn(&self, launch: Launch<'_>) -> io::Result<KeptProcess> {
         self.there.spawn(launch)
     }
 

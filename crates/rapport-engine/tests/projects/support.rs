@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::By;
 use rapport_engine::clock::Clock;
-use rapport_engine::projects::known::KnownProjects;
+use rapport_engine::projects::known_projects::KnownProjects;
 use rapport_engine::workers::history::commits;
 
 pub(crate) struct World {

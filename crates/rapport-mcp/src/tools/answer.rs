@@ -24,18 +24,18 @@ pub(crate) async fn answer(
     arguments: AnswerArguments,
 ) -> Result<ToolReply, ToolError> {
     let id = ids::session(&arguments.task_id)?;
-    let before = Report::of(server.sessions(), &id).await?;
+    let before = server.report(&id).await?;
     before.refuse_foreign()?;
     let acts = acts(&before, &arguments).map_err(|trouble| trouble.about(before.data()))?;
     for (stored, act) in acts.iter().enumerate() {
         if let Err(error) = server.sessions().act(&id, lead, act).await {
-            let now = Report::of(server.sessions(), &id).await?;
+            let now = server.report(&id).await?;
             let trouble = refused(&now, ToolError::from(error));
             let before = in_words(&acts[..stored]);
             return Err(before.iter().fold(trouble, |trouble, before| trouble.and(before)));
         }
     }
-    let after = Report::of(server.sessions(), &id).await?;
+    let after = server.report(&id).await?;
     server.note_told(lead, &after);
     let text = format!(
         "{}\n{}",

@@ -48,7 +48,7 @@ enum SortBy {
 pub(crate) async fn view(server: &Server, arguments: ViewArguments) -> Result<ToolReply, ToolError> {
     let id = ids::session(&arguments.identifier)?;
     let entries = report::entries(server.sessions(), &id).await?;
-    let report = Report::replay(&id, &entries)?;
+    let report = Report::replay(&id, &entries, &server.setup().clock)?;
     let filter = arguments.filter.map(|filter| filter.to_lowercase());
     let lines: Vec<_> = entries.iter().flat_map(lines).collect();
     let matching = lines
@@ -141,5 +141,5 @@ struct Listed {
 async fn one(server: &Server, id: &SessionId) -> Option<Listed> {
     let entries = report::entries(server.sessions(), id).await.ok()?;
     let facts = entries.iter().map(|entry| entry.facts.len()).sum();
-    Some(Listed { report: Report::replay(id, &entries).ok()?, facts })
+    Some(Listed { report: Report::replay(id, &entries, &server.setup().clock).ok()?, facts })
 }

@@ -156,7 +156,7 @@ fn file_line(file: &FileChange) -> String {
 /// The task of a diff, if the diff is its current one; otherwise an error that says why it is not.
 async fn current(server: &Server, named: &str) -> Result<(Report, DiffId), ToolError> {
     let diff = DiffId::parse(named)?;
-    let report = Report::of(server.sessions(), &diff.session).await?;
+    let report = server.report(&diff.session).await?;
     let (task, latest) = (report.task_id(), report.latest_diff());
     let not_now = |what: String| Err(ToolError::new(ToolErrorKind::NotNow, what).about(report.data()));
     if diff.number == 0 || diff.number > latest.number {
@@ -312,7 +312,7 @@ pub(crate) async fn revise(
     if let Err(error) = server.sessions().act(id, lead, &act).await {
         return Err(ToolError::from(error).about(report.data()));
     }
-    let after = Report::of(server.sessions(), id).await?;
+    let after = server.report(id).await?;
     server.note_told(lead, &after);
     let text = format!(
         "{} was asked to revise {diff}. Its next diff has another id.\n{}",
@@ -334,12 +334,12 @@ fn message(arguments: &ReviseArguments) -> String {
 async fn settle(server: &Server, lead: &By, id: &SessionId, act: &Act) -> Result<Report, ToolError> {
     let mut changes = server.changes().subscribe();
     if let Err(error) = server.sessions().act(id, lead, act).await {
-        let now = Report::of(server.sessions(), id).await?;
+        let now = server.report(id).await?;
         return Err(ToolError::from(error).about(now.data()));
     }
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let report = Report::of(server.sessions(), id).await?;
+        let report = server.report(id).await?;
         let is_under_way = report.view.workplace.as_ref().is_some_and(|place| match place.state {
             WorkplaceState::Applying => true,
             WorkplaceState::Applied | WorkplaceState::Discarded => !place.cleared && place.left.is_none(),

@@ -11,7 +11,6 @@ use tokio::task::spawn_blocking;
 
 use super::{project, start, status};
 use crate::person::PersonAtClient;
-use crate::report::Report;
 use crate::server::{Server, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
 use crate::{ids, words};
@@ -168,10 +167,10 @@ async fn done(
     what: &str,
 ) -> Result<ToolReply, ToolError> {
     let id = ids::session(named)?;
-    let before = Report::of(server.sessions(), &id).await?;
+    let before = server.report(&id).await?;
     before.refuse_foreign()?;
     let acted = server.sessions().act(&id, lead, act).await;
-    let after = Report::of(server.sessions(), &id).await?;
+    let after = server.report(&id).await?;
     acted.map_err(|error| ToolError::from(error).about(after.data()))?;
     server.note_told(lead, &after);
     let text = format!("{what}: {id}\n{}", words::report(&after, false));

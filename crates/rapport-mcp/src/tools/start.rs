@@ -125,13 +125,13 @@ pub(crate) async fn begin(
     created.terms.questions = questions;
     created.lead = server.setup().lead.clone();
     let id = server.sessions().create(created, None).await?;
-    Report::of(server.sessions(), &id).await
+    server.report(&id).await
 }
 
 /// The task of which a new one is a part. A lead has to have started it.
 async fn parent(person: &PersonAtClient<'_>, named: Option<&str>) -> Result<Option<SessionId>, ToolError> {
     let Some(named) = named else { return Ok(None) };
-    let report = Report::of(person.server.sessions(), &ids::session(named)?).await?;
+    let report = person.server.report(&ids::session(named)?).await?;
     report.refuse_foreign()?;
     Ok(Some(report.view.id))
 }

@@ -44,7 +44,7 @@ pub(crate) async fn status(
 ) -> Result<ToolReply, ToolError> {
     let plan = arguments.plan_id.as_deref().map(ids::session).transpose()?;
     let Some(named) = arguments.task_id else { return list(server, plan.as_ref()).await };
-    let report = Report::of(server.sessions(), &ids::session(&named)?).await?;
+    let report = server.report(&ids::session(&named)?).await?;
     server.note_told(lead, &report);
     let (mut text, mut data) = (words::report(&report, arguments.show_details), report.data());
     if arguments.show_details {
@@ -81,7 +81,7 @@ pub(super) async fn recent(server: &Server) -> Result<Vec<Report>, ToolError> {
     let all = server.sessions().list().await?;
     let mut recent = Vec::new();
     for id in all.iter().rev().take(LISTED) {
-        recent.extend(Report::of(server.sessions(), id).await.ok());
+        recent.extend(server.report(id).await.ok());
     }
     Ok(recent)
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
 use super::status::recent;
-use crate::person::{self, PersonAtClient, Settled, ShownDialog};
+use crate::person::{self, DialogOutcome, PersonAtClient, ShownDialog};
 use crate::report::Report;
 use crate::server::{Server, ToolOutcome, ToolReply};
 use crate::tool_error::{ToolError, ToolErrorKind};
@@ -100,7 +100,7 @@ async fn watch(
                     None => person.give_up(&ended),
                 };
                 watched = look(server, session.as_ref()).await?;
-                if settled == Settled::Undecided {
+                if settled == DialogOutcome::Undecided {
                     return Ok(tell_undecided(server, lead, &watched, &[ended.dialog.session]));
                 }
             },
@@ -148,7 +148,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 /// The tasks that this call waits for.
 async fn look(server: &Server, session: Option<&SessionId>) -> Result<Vec<Report>, ToolError> {
     match session {
-        Some(id) => Ok(vec![Report::of(server.sessions(), id).await?]),
+        Some(id) => Ok(vec![server.report(id).await?]),
         None => Ok(recent(server).await?.into_iter().filter(Report::is_led).collect()),
     }
 }
@@ -163,7 +163,7 @@ async fn renew(
     if session.is_some_and(|session| session != changed) {
         return Ok(());
     }
-    let report = match (Report::of(server.sessions(), changed).await, session) {
+    let report = match (server.report(changed).await, session) {
         (Ok(report), _) => Some(report).filter(|report| session.is_some() || report.is_led()),
         (Err(trouble), Some(_)) => return Err(trouble),
         // A session that is not trusted, such as one that came with a `git pull`, or a damaged log: the first look

@@ -5,14 +5,14 @@ use std::time::Duration;
 use rapport_core::{By, OpenQuestion, Purpose, View};
 
 use super::super::Size;
-use super::super::ask::AskCard;
 use super::super::cards::{Card, Shown, TextAt};
+use super::super::question_card::QuestionCard;
 use super::super::safe;
 use super::super::screen::{Over, Screen};
 use super::super::story::Asked;
 use super::super::text::{Line, MEASURE, Tone, width};
 use super::block::Block;
-use super::{ask, confirm, last_look, permission, prose};
+use super::{confirmation_card, last_look, permission, prose, question_card};
 
 /// The left margin, if there is room.
 pub(crate) const MARGIN: usize = 2;
@@ -50,15 +50,15 @@ const LEFT: usize = 52;
 const BELOW: usize = 8;
 
 /// A card with the preview of the option under the cursor.
-fn with_preview(card: &AskCard, waiting: usize, at: TextAt, screen: &Screen, columns: usize) -> Block {
-    let lines: Vec<Line> = ask::preview(card)
+fn with_preview(card: &QuestionCard, waiting: usize, at: TextAt, screen: &Screen, columns: usize) -> Block {
+    let lines: Vec<Line> = question_card::preview(card)
         .map(str::trim_end)
         .into_iter()
         .flat_map(safe::lines)
         .map(|line| Line::new(Tone::Text, &line))
         .collect();
     if screen.size.columns < WIDE {
-        let mut block = ask::block(card, &chips(screen, columns), waiting, at, columns);
+        let mut block = question_card::block(card, &chips(screen, columns), waiting, at, columns);
         if !lines.is_empty() {
             let mut below = Block::default();
             below.push(&Line::empty(), columns);
@@ -74,7 +74,7 @@ fn with_preview(card: &AskCard, waiting: usize, at: TextAt, screen: &Screen, col
         }
         return block;
     }
-    let left = ask::block(card, &chips(screen, LEFT), waiting, at, LEFT);
+    let left = question_card::block(card, &chips(screen, LEFT), waiting, at, LEFT);
     let width = screen.size.columns - LEFT - 8;
     let preview =
         lines.iter().flat_map(|line| line.rows(width)).map(|row| Line::new(Tone::Dim, "│ ").then(row));
@@ -134,25 +134,25 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
     let view = screen.story.view();
     match (screen.cards.shown(), view) {
         (Some(Shown { card: Card::Ask(card), text, .. }), Some(view))
-            if ask::has_previews(&card.question) =>
+            if question_card::has_previews(&card.question) =>
         {
             block.above(with_preview(card, waiting(view), *text, screen, columns))
         }
         (Some(Shown { card: Card::Ask(card), text, .. }), Some(view)) => {
-            block.above(ask::block(card, &chips(screen, columns), waiting(view), *text, columns))
+            block.above(question_card::block(card, &chips(screen, columns), waiting(view), *text, columns))
         }
         (Some(Shown { card: Card::Confirm(card), .. }), Some(view)) => {
-            block.above(confirm::block(card, view, columns))
+            block.above(confirmation_card::block(card, view, columns))
         }
         (None, _) | (_, None) if screen.story.asks_next() => {
             block.push(&Line::new(Tone::Strong, "The agent was stopped. What should it do next?"), columns);
-            ask::editor(&screen.words, "type your words", columns, &mut block);
+            question_card::editor(&screen.words, "type your words", columns, &mut block);
             block
         }
         (None, _) | (_, None) => {
             block.push(&screen.work.line(view, now), columns);
             if !screen.words.is_empty() {
-                ask::editor(&screen.words, "", columns, &mut block);
+                question_card::editor(&screen.words, "", columns, &mut block);
             }
             block
         }
@@ -244,8 +244,8 @@ fn keys(screen: &Screen, shown: &Shown, now: Duration) -> Vec<String> {
         return vec![String::new()];
     }
     let keys = match &shown.card {
-        Card::Ask(card) => ask::keys(card),
-        Card::Confirm(card) => confirm::keys(card),
+        Card::Ask(card) => question_card::keys(card),
+        Card::Confirm(card) => confirmation_card::keys(card),
     };
     let auto = screen.auto.as_ref().filter(|_| screen.auto_due().is_some());
     let itself = auto.map(|auto| match &auto.by {

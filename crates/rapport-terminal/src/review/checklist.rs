@@ -10,15 +10,15 @@ use rapport_core::ActionPlan;
 use self::comments::Comments;
 use super::super::Size;
 use super::super::keys::{moved, plain_char};
-use super::look::Look;
+use super::appearance::Appearance;
 use super::preview::Preview;
-use rapport_core::review::{self as outline, Checks, Dependencies, Group, Item, Selection};
+use rapport_core::review::{self as outline, Checks, Dependencies, Group, PlanItem, Selection};
 
 /// The items of a plan with their check marks.
 #[derive(Clone, Debug)]
 pub struct Checklist {
     title: String,
-    items: [Vec<Item>; 3],
+    items: [Vec<PlanItem>; 3],
     nodes: Vec<Node>,
     checks: Checks,
     dependencies: Dependencies,
@@ -27,7 +27,7 @@ pub struct Checklist {
     cursor: usize,
     help: bool,
     notice: Option<String>,
-    look: Look,
+    appearance: Appearance,
     size: Size,
     /// How often check marks were changed.
     changes: usize,
@@ -73,7 +73,7 @@ pub enum ChecklistCommand {
 
 impl Checklist {
     /// The items of this plan, all checked.
-    pub fn new(plan: &ActionPlan, look: Look, size: Size) -> Self {
+    pub fn new(plan: &ActionPlan, appearance: Appearance, size: Size) -> Self {
         let items = Group::ALL.map(|group| outline::items(plan, group));
         let mut nodes = Vec::new();
         for group in Group::ALL {
@@ -98,7 +98,7 @@ impl Checklist {
             cursor: 0,
             help: false,
             notice: None,
-            look,
+            appearance,
             size,
             changes: 0,
             beside: None,

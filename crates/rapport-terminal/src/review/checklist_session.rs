@@ -13,16 +13,16 @@ use rapport_core::{ActionPlan, Resource};
 use super::super::live;
 use super::super::{ScreenInput, maybe};
 use super::Verdict;
+use super::appearance::Appearance;
 use super::canvas::{Canvas, given_back};
 use super::checklist::{Beside, Checklist, ChecklistCommand, Node};
 use super::external_viewer::{HandedOver, Keys, Signals, fresh_keys, hand_over};
-use super::look::Look;
 use super::pager::{Pager, Turned};
 use super::preview::{Preview, Previewer, preview};
 use super::viewer::{TempFiles, Viewer, ViewerKind};
 
 /// How the checklist was left.
-pub(super) enum Left {
+pub(super) enum ChecklistEnd {
     /// Back to the summary.
     ToSummary,
     /// With a decision.
@@ -54,7 +54,7 @@ enum Next {
 struct ChecklistSession<'a> {
     plan: &'a ActionPlan,
     previewer: &'a Previewer,
-    look: Look,
+    appearance: Appearance,
     checklist: &'a mut Checklist,
     temp_files: &'a mut TempFiles,
     pager: Option<Pager>,
@@ -74,15 +74,15 @@ struct OwnedTerminal {
 pub(super) async fn run(
     plan: &ActionPlan,
     previewer: &Previewer,
-    look: Look,
+    appearance: Appearance,
     checklist: &mut Checklist,
     temp_files: &mut TempFiles,
     signals: &mut Signals,
-) -> io::Result<Left> {
+) -> io::Result<ChecklistEnd> {
     let mut session = ChecklistSession {
         plan,
         previewer,
-        look,
+        appearance,
         checklist,
         temp_files,
         pager: None,
@@ -119,7 +119,7 @@ pub(super) async fn run(
                 if let Some((viewer, file, preview)) = session.done(done) {
                     drop(held);
                     match hand_over(&viewer, &file, signals).await? {
-                        HandedOver::Stopped => return Ok(Left::With(Verdict::Quit)),
+                        HandedOver::Stopped => return Ok(ChecklistEnd::With(Verdict::Quit)),
                         HandedOver::Returned(result) => session.shown(preview, &viewer, result),
                     }
                     held = session.take()?;
@@ -130,9 +130,11 @@ pub(super) async fn run(
         match wish {
             ChecklistCommand::Nothing => {}
             ChecklistCommand::Preview(node) => session.prepare(node),
-            ChecklistCommand::Run => return Ok(Left::With(Verdict::Run(session.checklist.selection()))),
-            ChecklistCommand::Back => return Ok(Left::ToSummary),
-            ChecklistCommand::Quit => return Ok(Left::With(Verdict::Quit)),
+            ChecklistCommand::Run => {
+                return Ok(ChecklistEnd::With(Verdict::Run(session.checklist.selection())));
+            }
+            ChecklistCommand::Back => return Ok(ChecklistEnd::ToSummary),
+            ChecklistCommand::Quit => return Ok(ChecklistEnd::With(Verdict::Quit)),
             ChecklistCommand::Suspend => {
                 drop(held);
                 live::suspend()?;
@@ -267,6 +269,6 @@ impl<'a> ChecklistSession<'a> {
     }
 
     fn page(&mut self, preview: Preview, notice: Option<String>) {
-        self.pager = Some(Pager::new(preview, notice, self.look, live::size()));
+        self.pager = Some(Pager::new(preview, notice, self.appearance, live::size()));
     }
 }

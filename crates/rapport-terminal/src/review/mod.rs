@@ -4,8 +4,8 @@
 //! drives them on a real terminal and always restores it. Only a key or a line typed there approves anything: if the
 //! terminal closes, a signal arrives or the input ends, the review is left.
 
+pub mod appearance;
 pub mod checklist;
-pub mod look;
 pub mod pager;
 pub mod preview;
 

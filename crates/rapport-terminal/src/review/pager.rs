@@ -7,7 +7,7 @@ use super::super::Size;
 use super::super::keys::plain_char;
 use super::super::safe;
 use super::super::text::{Line, Tone, shorten};
-use super::look::Look;
+use super::appearance::Appearance;
 use super::preview::Preview;
 
 /// The keys, below the text.
@@ -23,7 +23,7 @@ pub struct Pager {
     top: usize,
     /// A message about an earlier failure, shown until the first key.
     notice: Option<String>,
-    look: Look,
+    appearance: Appearance,
     size: Size,
 }
 
@@ -41,9 +41,9 @@ pub enum Turned {
 
 impl Pager {
     /// A preview from its beginning.
-    pub fn new(preview: Preview, notice: Option<String>, look: Look, size: Size) -> Self {
+    pub fn new(preview: Preview, notice: Option<String>, appearance: Appearance, size: Size) -> Self {
         let (title, lines) = (preview.title, preview.lines);
-        let mut pager = Self { title, lines, rows: Vec::new(), top: 0, notice, look, size };
+        let mut pager = Self { title, lines, rows: Vec::new(), top: 0, notice, appearance, size };
         pager.resize(size);
         pager
     }
@@ -84,9 +84,9 @@ impl Pager {
         let columns = usize::from(frame.area().width);
         let below = frame.area().height.saturating_sub(1);
         let buffer = frame.buffer_mut();
-        self.look.put(buffer, 0, Line::new(Tone::Strong, &shorten(&safe::line(&self.title), columns)));
+        self.appearance.put(buffer, 0, Line::new(Tone::Strong, &shorten(&safe::line(&self.title), columns)));
         for (row, line) in (1..below).zip(&self.rows[self.top..]) {
-            self.look.put(buffer, row, line.clone());
+            self.appearance.put(buffer, row, line.clone());
         }
         let end = (self.top + self.height()).min(self.rows.len());
         let place = format!("{}-{} of {} · {KEYS}", (self.top + 1).min(end), end, self.rows.len());
@@ -94,7 +94,7 @@ impl Pager {
             Some(notice) => Line::new(Tone::Care, &shorten(&safe::line(notice), columns)),
             None => Line::new(Tone::Dim, &place),
         };
-        self.look.put(buffer, below, status);
+        self.appearance.put(buffer, below, status);
     }
 
     /// The number of rows for text.

@@ -9,11 +9,11 @@ use super::super::one_key::{Offer, Pressed};
 use super::super::style::Theme;
 use super::super::text::{Line, Tone, width};
 use super::super::words::count;
+use super::appearance::Appearance;
 use super::canvas::tidy_up;
 use super::checklist::Checklist;
-use super::checklist_session::{self, Left};
+use super::checklist_session::{self, ChecklistEnd};
 use super::external_viewer::Signals;
-use super::look::Look;
 use super::numbered_lines::{self, Request};
 use super::preview::preview;
 use super::viewer::TempFiles;
@@ -57,7 +57,7 @@ enum Manner {
 struct ReviewSession<'a> {
     plan: &'a ActionPlan,
     config: &'a Review,
-    look: Look,
+    appearance: Appearance,
     manner: Manner,
     signals: Signals,
     temp_files: TempFiles,
@@ -70,13 +70,14 @@ pub(super) async fn run(
     signals: Signals,
 ) -> Result<Verdict, ReviewError> {
     let env = |name: &str| std::env::var(name).ok();
-    let mut look = Look::choose(config.colour, env);
+    let mut appearance = Appearance::choose(config.colour, env);
     let manner = if crate::lines_only() { Manner::Lines } else { Manner::Keys };
     match manner {
         Manner::Keys => tidy_up()?,
-        Manner::Lines => look.theme = Theme::Bare,
+        Manner::Lines => appearance.theme = Theme::Bare,
     }
-    let session = ReviewSession { plan, config, look, manner, signals, temp_files: TempFiles::default() };
+    let session =
+        ReviewSession { plan, config, appearance, manner, signals, temp_files: TempFiles::default() };
     session.decide(problems).await
 }
 
@@ -84,7 +85,7 @@ impl ReviewSession<'_> {
     async fn decide(mut self, problems: &[String]) -> Result<Verdict, ReviewError> {
         self.print(&summary(self.plan, problems, live::size().columns))?;
         self.discard()?;
-        let mut checklist = Checklist::new(self.plan, self.look, live::size());
+        let mut checklist = Checklist::new(self.plan, self.appearance, live::size());
         loop {
             let answer = match self.manner {
                 Manner::Keys => self.ask_by_key().await?,
@@ -102,7 +103,7 @@ impl ReviewSession<'_> {
                     checklist_session::run(
                         self.plan,
                         previewer,
-                        self.look,
+                        self.appearance,
                         &mut checklist,
                         temp_files,
                         &mut self.signals,
@@ -112,8 +113,8 @@ impl ReviewSession<'_> {
                 Manner::Lines => self.modify_by_lines(&mut checklist).await?,
             };
             match left {
-                Left::With(verdict) => return Ok(verdict),
-                Left::ToSummary => self.remind(&checklist)?,
+                ChecklistEnd::With(verdict) => return Ok(verdict),
+                ChecklistEnd::ToSummary => self.remind(&checklist)?,
             }
         }
     }
@@ -145,8 +146,8 @@ impl ReviewSession<'_> {
 
     async fn ask_by_key(&mut self) -> io::Result<Answer> {
         let keys = ANSWERS.map(|(key, _, word)| (key, word.to_owned()));
-        let look = self.look;
-        let paint = move |line: Line| look.theme.paint(&look.signed(line));
+        let appearance = self.appearance;
+        let paint = move |line: Line| appearance.theme.paint(&appearance.signed(line));
         let offer =
             Offer { asked: vec![summary::prompt()], keys: &keys, explained: EXPLAINED, paint: &paint };
         let pressed = tokio::select! {
@@ -177,11 +178,11 @@ impl ReviewSession<'_> {
         }
     }
 
-    async fn modify_by_lines(&mut self, checklist: &mut Checklist) -> io::Result<Left> {
+    async fn modify_by_lines(&mut self, checklist: &mut Checklist) -> io::Result<ChecklistEnd> {
         self.print(&checklist.numbered())?;
         loop {
             self.prompt("", numbered_lines::PROMPT)?;
-            let Some(line) = self.next_line().await? else { return Ok(Left::With(Verdict::Quit)) };
+            let Some(line) = self.next_line().await? else { return Ok(ChecklistEnd::With(Verdict::Quit)) };
             match numbered_lines::request(&line, checklist) {
                 Request::Toggle(nodes) => {
                     nodes.into_iter().for_each(|node| checklist.toggle_node(node));
@@ -196,9 +197,9 @@ impl ReviewSession<'_> {
                     self.print(&[Line::new(Tone::Strong, &shown.title)])?;
                     self.print(&shown.lines)?;
                 }
-                Request::Run => return Ok(Left::With(Verdict::Run(checklist.selection()))),
-                Request::Back => return Ok(Left::ToSummary),
-                Request::Quit => return Ok(Left::With(Verdict::Quit)),
+                Request::Run => return Ok(ChecklistEnd::With(Verdict::Run(checklist.selection()))),
+                Request::Back => return Ok(ChecklistEnd::ToSummary),
+                Request::Quit => return Ok(ChecklistEnd::With(Verdict::Quit)),
                 Request::Unclear(why) => self.print(&[Line::new(Tone::Care, &why)])?,
             }
         }
@@ -220,8 +221,9 @@ impl ReviewSession<'_> {
     fn print(&self, lines: &[Line]) -> io::Result<()> {
         let columns = live::size().columns;
         let rows = lines.iter().flat_map(|line| line.rows(columns));
-        let text: String =
-            rows.map(|row| format!("{}\n", self.look.theme.paint(&self.look.signed(row)))).collect();
+        let text: String = rows
+            .map(|row| format!("{}\n", self.appearance.theme.paint(&self.appearance.signed(row))))
+            .collect();
         io::stdout().write_all(text.as_bytes())?;
         io::stdout().flush()
     }
@@ -235,7 +237,7 @@ impl ReviewSession<'_> {
             _ => vec![prompt.to_owned()],
         };
         let rows = parts.iter().flat_map(|part| Line::new(Tone::Strong, part).rows(columns));
-        let rows = rows.map(|row| self.look.theme.paint(&self.look.signed(row)));
+        let rows = rows.map(|row| self.appearance.theme.paint(&self.appearance.signed(row)));
         write!(io::stdout(), "{before}{} ", rows.collect::<Vec<_>>().join("\r\n"))?;
         io::stdout().flush()
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rapport::actions::OnDisk;
+use rapport::channels::terminal::review::appearance::Appearance;
 use rapport::channels::terminal::review::checklist::Checklist;
-use rapport::channels::terminal::review::look::Look;
 use rapport::channels::terminal::{ColourChoice, Size};
 use rapport::projects::gathering::gather;
 use rapport_core::ActionPlan;
@@ -101,7 +101,7 @@ fn redrawing() -> Outcome {
     let plan = ActionPlan::parse(&text).map_err(|errors| format!("{:?}", errors.first()))?;
     let size = Size { columns: 120, rows: 40 };
     let mut terminal = Terminal::new(TestBackend::new(120, 40))?;
-    let mut checklist = Checklist::new(&plan, Look::choose(ColourChoice::Always, |_| None), size);
+    let mut checklist = Checklist::new(&plan, Appearance::choose(ColourChoice::Always, |_| None), size);
     let took = best_of(50, || {
         checklist.key(KeyEvent::from(KeyCode::Char(' ')));
         checklist.key(KeyEvent::from(KeyCode::PageDown));

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::output::{say, say_json, warn};
 use super::session_choice::{self, Verb};
 use super::{Common, ask, screen, sessions, text, typed_lines};
-use crate::channels::terminal::compose::{SentBy, compose};
+use crate::channels::terminal::composer::{SentBy, compose};
 use crate::channels::terminal::safe;
 use crate::cli::runtime;
 use crate::clock::Clock;

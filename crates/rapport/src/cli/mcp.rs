@@ -11,6 +11,7 @@ use super::agent_flags::AgentFlags;
 use super::screen::StopSignal;
 use super::{Common, host};
 use crate::cli::runtime;
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::engine::{ChannelLease, claims, socket};
 use crate::error::{Code, Failure, Outcome};
@@ -66,6 +67,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         person: socket::person_here(),
         projects: Arc::new(place.projects()),
         version: env!("CARGO_PKG_VERSION"),
+        clock: Clock::system(),
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)

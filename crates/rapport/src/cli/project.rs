@@ -13,7 +13,7 @@ use crate::channels::terminal::safe;
 use crate::cli::runtime;
 use crate::engine::socket::person_here;
 use crate::error::{Code, Failure, Outcome};
-use crate::projects::known::KnownProjects;
+use crate::projects::known_projects::KnownProjects;
 use crate::wiring::{Workspace, refuse_agents};
 
 /// Show what is known about a project: explore it, and say what to keep in mind there

@@ -16,7 +16,7 @@ use tracing::Level;
 use super::output::{say, say_json};
 use super::{Common, doctor, screen, sessions};
 use crate::channels::terminal;
-use crate::config::{self, Said};
+use crate::config::{self, ReportedSetting};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Workspace;
 
@@ -29,7 +29,7 @@ struct Report {
     system: BTreeMap<&'static str, String>,
     programs: BTreeMap<&'static str, String>,
     terminal: BTreeMap<&'static str, String>,
-    settings: Vec<Said>,
+    settings: Vec<ReportedSetting>,
     /// The number of sessions by status and aim.
     sessions: BTreeMap<String, usize>,
     /// The free disk space, in megabytes.
@@ -66,7 +66,7 @@ fn gather(common: &Common, place: &Workspace) -> Report {
         system: system(),
         programs: doctor::programs(place).into_iter().map(|(name, found)| (name, tilde(found))).collect(),
         terminal: terminal_state(),
-        settings: config::said(
+        settings: config::reported_settings(
             &place.home,
             &place.project,
             utf8_env(),
@@ -186,7 +186,8 @@ fn text(report: &Report) -> String {
     part("System", table(&report.system));
     part("Programs", table(&report.programs));
     part("Terminal", table(&report.terminal));
-    let setting = |said: &Said| format!("{} ({}): {}", said.key, said.source, said.value);
+    let setting =
+        |setting: &ReportedSetting| format!("{} ({}): {}", setting.key, setting.source, setting.value);
     part("Settings, later ones win", report.settings.iter().map(setting).collect());
     part("Sessions", report.sessions.iter().map(|(how, count)| format!("{how}: {count}")).collect());
     part("Free", table(&report.free));

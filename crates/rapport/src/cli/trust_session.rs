@@ -17,7 +17,7 @@ use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
 use crate::seals::{Seal, Verifier};
 use crate::stores::blocking::{BlockingStore, wait};
-use crate::stores::{Holder, Looked, StoreError};
+use crate::stores::{Holder, InspectedSession, StoreError};
 use crate::turns::batches::{self, BatchDir};
 use crate::turns::discovery;
 use crate::wiring::Workspace;
@@ -132,7 +132,7 @@ enum Finding {
 struct FoundSession {
     id: SessionId,
     /// Its log; `None` if it came without one.
-    looked: Option<Arc<Looked>>,
+    inspected: Option<Arc<InspectedSession>>,
     /// The first facts of a new log, if it came without one.
     first: Vec<Event>,
     /// The content of its turns' directories, if some of it is in no trusted log.
@@ -146,9 +146,9 @@ impl FoundSession {
     fn look(place: &Workspace, id: SessionId) -> Result<Self, Failure> {
         let (store, folder) = (place.store(), place.folder(&id));
         let mut found = match store.look(&id) {
-            Ok(looked) => {
-                let (seal, looked) = (looked.seal.clone(), Some(Arc::new(looked)));
-                Self::with(id, looked, Vec::new(), seal)
+            Ok(inspected) => {
+                let (seal, inspected) = (inspected.seal.clone(), Some(Arc::new(inspected)));
+                Self::with(id, inspected, Vec::new(), seal)
             }
             // A session without a log is not signed.
             Err(StoreError::NotFound(_)) => {
@@ -181,30 +181,31 @@ impl FoundSession {
         Ok(found)
     }
 
-    fn with(id: SessionId, looked: Option<Arc<Looked>>, first: Vec<Event>, seal: Seal) -> Self {
+    fn with(id: SessionId, inspected: Option<Arc<InspectedSession>>, first: Vec<Event>, seal: Seal) -> Self {
         let (unknown, would, batches) = (None, Would::default(), Vec::new());
-        Self { id, looked, first, unknown, seal, would, batches }
+        Self { id, inspected, first, unknown, seal, would, batches }
     }
 
     /// The session, from its log or from the first facts of a new one.
     fn session(&self, store: &BlockingStore) -> Result<Session, Failure> {
         let first = Entry { seq: 1, at: Clock::system().now(), facts: self.first.clone() };
         let first = [first];
-        let entries = self.looked.as_ref().map_or(first.as_slice(), |looked| looked.entries.as_slice());
+        let entries =
+            self.inspected.as_ref().map_or(first.as_slice(), |inspected| inspected.entries.as_slice());
         Ok(sessions::replay(store, &self.id, entries)?)
     }
 
     fn attachments(&self) -> &[(String, Vec<u8>)] {
-        self.looked.as_ref().map_or(&[], |looked| looked.attachments.as_slice())
+        self.inspected.as_ref().map_or(&[], |inspected| inspected.attachments.as_slice())
     }
 
     /// Trusts it exactly as it was shown: the log, and the content of the directories, which becomes facts.
     fn trust(&self, place: &Workspace) -> Outcome {
         let (store, seals, now) = (place.store(), place.seals(), Clock::system().now());
         self.batches.iter().try_for_each(|(_, verifier)| seals.trust(verifier, &[]))?;
-        match &self.looked {
-            Some(looked) if looked.seal.counts() => {}
-            Some(looked) => store.trust(looked.clone())?,
+        match &self.inspected {
+            Some(inspected) if inspected.seal.counts() => {}
+            Some(inspected) => store.trust(inspected.clone())?,
             None => store.enlist(&self.id, now, self.first.clone())?,
         }
         let Some(found) = &self.unknown else { return Ok(()) };

@@ -7,7 +7,7 @@ use crate::event::Event;
 use crate::input::Act;
 use crate::refusal::Refusal;
 use crate::session::flow::{FlowRules as _, unknown_act};
-use crate::session::round::Item;
+use crate::session::round::RoundItem;
 use crate::session::shared::Shared;
 use crate::turn::{Chosen, FileBatch, FileTurn, Interrupted, LaterChanges, TurnStage, UndoState};
 
@@ -257,7 +257,7 @@ impl TurnsFlow {
 }
 
 fn withdraw_asked(shared: &Shared, batch: &FileBatch) -> Vec<Event> {
-    let is_asked = |item: &Item| batch.asked.values().any(|asked| *asked == item.question.id);
+    let is_asked = |item: &RoundItem| batch.asked.values().any(|asked| *asked == item.question.id);
     shared
         .rounds
         .withdraw_open(|round| round.items.iter().any(is_asked), "its batch no longer needs an answer")

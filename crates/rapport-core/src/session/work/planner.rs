@@ -6,7 +6,7 @@ use crate::created::Clarifier;
 use crate::event::{Asker, Event};
 use crate::question_round::{Brief, QuestionRound};
 use crate::refusal::Refusal;
-use crate::session::round::{Item, Round};
+use crate::session::round::{Round, RoundItem};
 use crate::session::shared::Shared;
 use crate::slug;
 use crate::want::Want;
@@ -38,7 +38,12 @@ impl WorkFlow {
     }
 
     /// The facts that follow from an answer: the plan, if it was the last answer of the last round.
-    pub(super) fn after_planned_answer(&self, shared: &Shared, round: &Round, answered: &Item) -> Vec<Event> {
+    pub(super) fn after_planned_answer(
+        &self,
+        shared: &Shared,
+        round: &Round,
+        answered: &RoundItem,
+    ) -> Vec<Event> {
         let others = round.items.iter().filter(|item| item.question.id != answered.question.id);
         let is_last = others.into_iter().all(|item| item.given().is_some());
         let is_new = self.plan.is_none() && matches!(round.asker, Asker::Planner);

@@ -7,7 +7,7 @@ use crate::event::{Asker, Event, TurnKind};
 use crate::prompt;
 use crate::question::{Purpose, Question};
 use crate::session::agent_turns::Turn;
-use crate::session::round::{Item, Round};
+use crate::session::round::{Round, RoundItem};
 use crate::session::shared::Shared;
 use crate::want::AnsweredQuestion;
 
@@ -59,17 +59,17 @@ impl WorkFlow {
     pub(super) fn after_answer_in_text(
         &self,
         shared: &Shared,
-        (round, item): (&Round, &Item),
+        (round, item): (&Round, &RoundItem),
         answer: &Answer,
         by: &By,
     ) -> Option<Event> {
         let kind = if self.is_begun() { TurnKind::Work } else { TurnKind::Plan };
-        let told = AnsweredQuestion {
+        let answered = AnsweredQuestion {
             because: None,
             question: item.question.text.clone(),
             answer: item.question.words(answer),
             by: by.clone(),
         };
-        is_in_text(round).then(|| shared.turns.start(kind, prompt::answer_in_text(&told)))
+        is_in_text(round).then(|| shared.turns.start(kind, prompt::answer_in_text(&answered)))
     }
 }

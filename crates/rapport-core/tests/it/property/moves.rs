@@ -130,8 +130,8 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
                 let conversation = order.conversation.clone();
                 agent(order.turn, AgentDid::Connect { conversation, model: Some("opus".into()) })
             }
-            Want::AgentRunning(order) if !order.said.is_empty() && how % 8 == 6 => {
-                agent(order.turn, AgentDid::Read { message: order.said[0].number })
+            Want::AgentRunning(order) if !order.messages.is_empty() && how % 8 == 6 => {
+                agent(order.turn, AgentDid::Read { message: order.messages[0].number })
             }
             Want::AgentRunning(order) if how % 8 < 3 => {
                 agent(order.turn, AgentDid::Leave(Leave::Finished { result: "# Login\n\n1. Do it".into() }))

@@ -633,7 +633,7 @@ impl Watch {
     fn order_is_true(&self, wants: &[Want], order: &Order) -> Result<(), String> {
         hold!(order.turn.0 == self.turn && order.kind == self.kind, "another turn is to run");
         hold!(!self.stopped, "an agent is to run that was stopped");
-        let said = order.said.iter().map(|said| &said.text);
+        let said = order.messages.iter().map(|said| &said.text);
         hold!(said.eq(self.said.iter().map(|(text, _)| text)), "other words are told than were said");
         let open = self.rounds.iter().any(|seen| seen.turn == Some(self.turn) && self.is_open(seen));
         let gone = matches!(self.agent, Agent::Parked | Agent::CutOff);

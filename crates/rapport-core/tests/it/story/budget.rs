@@ -100,7 +100,7 @@ fn a_message_waits_for_the_consent() {
         .wants(&[])
         .answer("q1", "yes", "q1 answered go_on by ann (terminal); restarted by ann (terminal)")
         .wants(&["turn 1 running to chat []"]);
-    let said: Vec<_> = story.order().said.into_iter().map(|said| said.text).collect();
+    let said: Vec<_> = story.order().messages.into_iter().map(|said| said.text).collect();
     assert_eq!(said, ["hey"]);
 }
 

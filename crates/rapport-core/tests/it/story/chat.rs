@@ -33,7 +33,7 @@ fn a_conversation_goes_on_message_by_message() {
     assert_eq!(story.play.view().status, Status::Idle);
     assert_eq!(story.play.view().result.as_deref(), Some("Yes."));
     story.act(say("hello"), "heard hello from ann (terminal); turn 3 started to chat");
-    assert_eq!((story.order().prompt.as_str(), story.order().told_before), ("hello", 1));
+    assert_eq!((story.order().prompt.as_str(), story.order().sent_before), ("hello", 1));
     assert!(story.order().linger.is_some(), "its process stays for the next message");
 }
 

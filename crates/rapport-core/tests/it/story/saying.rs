@@ -13,7 +13,7 @@ fn say(text: &str) -> Act {
 
 /// What is to be told in the middle of the turn, by number.
 fn said(story: &Story) -> Vec<(u32, String)> {
-    story.order().said.into_iter().map(|said| (said.number, said.text)).collect()
+    story.order().messages.into_iter().map(|said| (said.number, said.text)).collect()
 }
 
 fn changed(state: &str, files: &[(&str, &str)]) -> World {

@@ -24,7 +24,7 @@ fn it_rests_until_somebody_says_what_to_do() {
         .wants(&[])
         .act(say("rather so"), "restarted by ann (terminal); heard rather so from ann (terminal) in turn 2")
         .wants(&["turn 2 running to work []"]);
-    let said: Vec<_> = story.order().said.into_iter().map(|said| said.text).collect();
+    let said: Vec<_> = story.order().messages.into_iter().map(|said| said.text).collect();
     assert_eq!(said, ["rather so"]);
     assert_eq!(story.play.view().status, Status::Running);
     story.connects_again().finishes("So.", "turn 2 ended; turn 3 started to work");

@@ -10,7 +10,7 @@ use std::path::Path;
 use rapport_durable::digest;
 
 use crate::actions::files::{JournaledFiles, content_of};
-use crate::actions::journal::{CommandChange, Fact, Image, Journal, JournalError};
+use crate::actions::journal::{CommandChange, Fact, Journal, JournalError, SavedFile};
 use crate::workers::local::{Directory, Recorded};
 use crate::workers::{WorkerError, Workplace as _};
 
@@ -101,7 +101,7 @@ fn keep(
     after: Option<&[u8]>,
 ) -> Result<CommandChange, JournalError> {
     let before =
-        before.map(|(content, mode)| Ok(Image { sha256: journal.keep(&content)?, mode })).transpose()?;
+        before.map(|(content, mode)| Ok(SavedFile { sha256: journal.keep(&content)?, mode })).transpose()?;
     if let Some(after) = after {
         journal.keep(after)?;
     }

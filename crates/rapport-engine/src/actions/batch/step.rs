@@ -9,18 +9,18 @@ use super::{ActionBatch, Course, Known};
 use crate::actions::files::{JournaledFiles, State, made, state, temporary};
 use crate::actions::journal::{Fact, Intent};
 use crate::actions::kinds::noting;
-use crate::actions::outcome::{Outcome, Settled};
+use crate::actions::outcome::{Outcome, TimedOutcome};
 use crate::actions::{Observer, Requester, Stop, blocking};
 
 /// The result of an action for now.
-pub(in crate::actions) enum Came {
+pub(in crate::actions) enum StepOutcome {
     Settled(Outcome),
     /// The action was stopped, with this result so far. It is not settled when the batch resumes.
     Stopped(Outcome),
 }
 
 /// One action to run now.
-pub(in crate::actions) struct Step<'a> {
+pub(in crate::actions) struct ActionStep<'a> {
     pub(in crate::actions) batch: &'a ActionBatch<'a>,
     pub(in crate::actions) n: usize,
     pub(in crate::actions) action: &'a Action,
@@ -29,20 +29,20 @@ pub(in crate::actions) struct Step<'a> {
     pub(in crate::actions) stop: &'a Stop,
 }
 
-impl Step<'_> {
+impl ActionStep<'_> {
     /// Runs the action and records it.
     pub(super) async fn take(
         &self,
         journaled: JournaledFiles,
         known: Known,
         observer: &mut Observer<'_>,
-    ) -> (JournaledFiles, Settled, Course) {
+    ) -> (JournaledFiles, TimedOutcome, Course) {
         let began = Instant::now();
         let (journaled, came) = match known {
             Known::Begun(None) if self.action.kind.is_irreversible() => match self.interrupted {
                 Interrupted::Again => self.perform(journaled, observer).await,
                 Interrupted::GoOn => {
-                    (noting(journaled, note_changes).await, Came::Settled(Outcome::unsure()))
+                    (noting(journaled, note_changes).await, StepOutcome::Settled(Outcome::unsure()))
                 }
                 Interrupted::Halt => {
                     let reason =
@@ -52,16 +52,16 @@ impl Step<'_> {
             },
             Known::Begun(Some(intent)) => match self.look(journaled, intent).await {
                 (journaled, None) => self.perform(journaled, observer).await,
-                (journaled, Some(outcome)) => (journaled, Came::Settled(outcome)),
+                (journaled, Some(outcome)) => (journaled, StepOutcome::Settled(outcome)),
             },
             Known::NotBegun | Known::Begun(None) | Known::Ended(_) => self.perform(journaled, observer).await,
         };
         let took = millis(began.elapsed());
         let settled = match came {
-            Came::Settled(outcome) => Settled { outcome, took },
-            Came::Stopped(outcome) => {
+            StepOutcome::Settled(outcome) => TimedOutcome { outcome, took },
+            StepOutcome::Stopped(outcome) => {
                 let course = Course::Paused("the batch was stopped before it".to_owned());
-                return (journaled, Settled { outcome, took }, course);
+                return (journaled, TimedOutcome { outcome, took }, course);
             }
         };
         let course = after(self.action, &settled.outcome);
@@ -93,11 +93,11 @@ impl Step<'_> {
         &self,
         mut journaled: JournaledFiles,
         change: impl FnOnce(&mut JournaledFiles, String) -> Outcome + Send + 'static,
-    ) -> (JournaledFiles, Came) {
+    ) -> (JournaledFiles, StepOutcome) {
         let what = self.action.kind.in_brief();
         blocking(move || {
             let outcome = change(&mut journaled, what);
-            (journaled, Came::Settled(outcome))
+            (journaled, StepOutcome::Settled(outcome))
         })
         .await
     }
@@ -106,8 +106,8 @@ impl Step<'_> {
     pub(in crate::actions) async fn begin(
         &self,
         mut journaled: JournaledFiles,
-        work: impl Future<Output = Came>,
-    ) -> (JournaledFiles, Came) {
+        work: impl Future<Output = StepOutcome>,
+    ) -> (JournaledFiles, StepOutcome) {
         let kind = &self.action.kind;
         let irreversible = Some(kind.is_irreversible());
         let fact = Fact::Began { n: self.n, what: kind.in_brief(), intent: None, irreversible };
@@ -117,7 +117,7 @@ impl Step<'_> {
         };
         match blocking(note).await {
             (journaled, Ok(())) => (journaled, work.await),
-            (journaled, Err(error)) => (journaled, Came::Settled(Outcome::failed(error))),
+            (journaled, Err(error)) => (journaled, StepOutcome::Settled(Outcome::failed(error))),
         }
     }
 
@@ -125,9 +125,9 @@ impl Step<'_> {
     async fn note_ended(
         &self,
         mut journaled: JournaledFiles,
-        settled: Settled,
+        settled: TimedOutcome,
         course: Course,
-    ) -> (JournaledFiles, Settled, Course) {
+    ) -> (JournaledFiles, TimedOutcome, Course) {
         let fact = Fact::Ended { n: self.n, settled: settled.clone() };
         let (journaled, noted) = blocking(move || {
             let noted = journaled.journal.note(fact);
@@ -146,20 +146,20 @@ impl Step<'_> {
 
 /// Waits for work that must not be abandoned halfway. When it is told to stop, it ends by itself, and counts as not
 /// done.
-pub(in crate::actions) async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
+pub(in crate::actions) async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> StepOutcome {
     match work.await {
-        outcome @ Outcome::Failed { .. } if stop.is_told() => Came::Stopped(outcome),
-        outcome => Came::Settled(outcome),
+        outcome @ Outcome::Failed { .. } if stop.is_told() => StepOutcome::Stopped(outcome),
+        outcome => StepOutcome::Settled(outcome),
     }
 }
 
 /// Waits for work that only waits for others, and that can therefore be repeated later.
-pub(in crate::actions) async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> Came {
+pub(in crate::actions) async fn stoppable(stop: &Stop, work: impl Future<Output = Outcome>) -> StepOutcome {
     tokio::select! {
         // The requester may be told to stop at the same time, and would then report that there is no answer.
         biased;
-        () = stop.told() => Came::Stopped(Outcome::failed("interrupted")),
-        outcome = work => Came::Settled(outcome),
+        () = stop.told() => StepOutcome::Stopped(Outcome::failed("interrupted")),
+        outcome = work => StepOutcome::Settled(outcome),
     }
 }
 

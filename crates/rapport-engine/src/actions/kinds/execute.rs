@@ -13,7 +13,7 @@ use jiff::SignedDuration;
 use rapport_core::Shell;
 
 use crate::actions::outcome::{Details, Outcome};
-use crate::actions::{ActionMeans, Live, Observer, Stop, project};
+use crate::actions::{ActionConfig, Live, Observer, Stop, project};
 use crate::workers::command::{self, CommandCall, CommandEnd, CommandEnding};
 use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
@@ -45,7 +45,7 @@ pub(super) struct Call<'a> {
 }
 
 pub(super) async fn run(
-    means: &ActionMeans,
+    config: &ActionConfig,
     root: &Path,
     n: usize,
     order: Order<'_>,
@@ -62,14 +62,14 @@ pub(super) async fn run(
         args: vec!["-c", order.command],
         env: &env,
         directory: &directory,
-        timeout: order.timeout.and_then(|time| time.try_into().ok()).unwrap_or(means.command_timeout),
+        timeout: order.timeout.and_then(|time| time.try_into().ok()).unwrap_or(config.command_timeout),
     };
-    run_program(means, n, call, observer, stop).await
+    run_program(config, n, call, observer, stop).await
 }
 
 /// Runs a program to its end. Any exit code other than 0 is a failure.
 pub(super) async fn run_program(
-    means: &ActionMeans,
+    config: &ActionConfig,
     n: usize,
     call: Call<'_>,
     observer: &mut Observer<'_>,
@@ -78,10 +78,10 @@ pub(super) async fn run_program(
     let own = call.env.iter().map(|(name, value)| (name.into(), value.into()));
     let args: Vec<_> = call.args.iter().map(OsString::from).collect();
     let command = CommandCall {
-        keeper: &means.keeper,
+        keeper: &config.keeper,
         program: call.program,
         args: &args,
-        env: of_commands(&means.command_env).into_iter().chain(own).collect(),
+        env: of_commands(&config.command_env).into_iter().chain(own).collect(),
         mark: Mark::unnamed(),
         timeout: call.timeout,
     };

@@ -58,12 +58,12 @@ pub async fn look(root: &Path, resource: &Resource) -> Result<String, String> {
 
 fn file(root: &Path, path: &str) -> Result<Details, String> {
     let words = |error: PathError| error.to_string();
-    let place = resolve(root, path).map_err(words)?;
-    let size = size(path, &place).map_err(words)?.ok_or_else(|| format!("{path} does not exist"))?;
+    let resolved = resolve(root, path).map_err(words)?;
+    let size = size(path, &resolved).map_err(words)?.ok_or_else(|| format!("{path} does not exist"))?;
     let mut bytes = Vec::new();
-    File::open(&place.real)
+    File::open(&resolved.real)
         .and_then(|file| file.take(MOST_BYTES as u64 + 4).read_to_end(&mut bytes))
-        .map_err(|error| words(PathError::Io { path: place.real.clone(), error }))?;
+        .map_err(|error| words(PathError::Io { path: resolved.real.clone(), error }))?;
     Ok(shown(&bytes, size))
 }
 

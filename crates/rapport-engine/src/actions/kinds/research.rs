@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::execute::{Call, run_program};
 use crate::actions::outcome::{Details, Outcome};
-use crate::actions::{ActionMeans, Observer, Requester, Stop};
+use crate::actions::{ActionConfig, Observer, Requester, Stop};
 
 /// A search program and the queries.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,7 @@ pub(super) async fn ask(requester: &dyn Requester, n: usize, queries: &[String])
 }
 
 pub(super) async fn run(
-    means: &ActionMeans,
+    config: &ActionConfig,
     root: &Path,
     n: usize,
     order: ResearchOrder<'_>,
@@ -32,9 +32,9 @@ pub(super) async fn run(
         args: order.args.iter().chain(order.queries).map(String::as_str).collect(),
         env: &[],
         directory: root,
-        timeout: means.command_timeout,
+        timeout: config.command_timeout,
     };
-    match run_program(means, n, call, observer, stop).await {
+    match run_program(config, n, call, observer, stop).await {
         Outcome::Done { details: Details::Command { output, .. } } => {
             let left_out = match output.left_out {
                 0 => String::new(),

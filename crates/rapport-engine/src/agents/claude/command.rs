@@ -11,6 +11,7 @@ use super::channel::ChannelChoice;
 use super::project_setup::{self, Own};
 use super::{credentials, transcript};
 use crate::agents::AgentContext;
+use crate::clock::Clock;
 use crate::projects::trust::{Trust, TrustLevel};
 use crate::workers::{Workplace, variables_without_programs};
 
@@ -47,6 +48,8 @@ pub struct ClaudeConfig {
     pub trust: Trust,
     /// The file with the person's login, for a workplace without access to their home; it is read outside of it.
     pub login: Option<PathBuf>,
+    /// The clock by which that login expires.
+    pub clock: Clock,
     /// A private directory in which the driver may put files for the agent.
     pub private: Option<PathBuf>,
     /// Whether it is the scripted agent, which supports every channel and has no account.
@@ -87,6 +90,7 @@ impl ClaudeConfig {
             grace: Duration::from_secs(5),
             trust: Trust::none(),
             login: None,
+            clock: Clock::system(),
             private: None,
             is_rehearsal: false,
         }
@@ -104,13 +108,13 @@ impl ClaudeConfig {
     /// What the CLI may use of the project in a workplace. If the files are on another machine, the agent may have
     /// changed the configuration there that the person trusted here. So the configuration counts only while it is
     /// unchanged there; if the project has none here, none counts.
-    pub(super) fn of_project_at(&self, place: &dyn Workplace) -> FromProject {
-        let seen = place.seen_at();
+    pub(super) fn of_project_at(&self, workplace: &dyn Workplace) -> FromProject {
+        let seen = workplace.seen_at();
         let from_project = self.from_project(seen);
         let own = self.own();
-        let is_elsewhere = seen != place.directory() && from_project == FromProject::Everything;
+        let is_elsewhere = seen != workplace.directory() && from_project == FromProject::Everything;
         if is_elsewhere
-            && (project_setup::brought(seen, &own).is_empty() || !project_setup::is_unchanged(place))
+            && (project_setup::brought(seen, &own).is_empty() || !project_setup::is_unchanged(workplace))
         {
             return FromProject::nothing(seen, &own);
         }
@@ -135,8 +139,8 @@ impl ClaudeConfig {
     }
 
     /// The configuration for this workplace. Blocks.
-    pub(super) fn at(&self, place: &dyn Workplace) -> Self {
-        match place.home() {
+    pub(super) fn at(&self, workplace: &dyn Workplace) -> Self {
+        match workplace.home() {
             None => self.clone(),
             Some(home) => Self {
                 env: credentials::away_from_home(&self.env, home),
@@ -216,8 +220,8 @@ impl ClaudeConfig {
     /// The arguments that attach Rapport's own tools: the agent starts this program, which connects it to the process
     /// that runs the session. That process recognizes its caller by the caller's ancestors, so the arguments contain
     /// no secret.
-    pub(super) fn tools(&self, place: &AgentContext) -> Option<[OsString; 2]> {
-        let (address, session) = (place.reached_at.as_ref()?, place.mark.session()?);
+    pub(super) fn tools(&self, context: &AgentContext) -> Option<[OsString; 2]> {
+        let (address, session) = (context.reached_at.as_ref()?, context.mark.session()?);
         let server = json!({
             "type": "stdio",
             "command": self.keeper.to_str()?,

@@ -122,6 +122,7 @@ impl ClaudeConfig {
             grace: GRACE,
             trust: setup.trust.clone(),
             login: None,
+            clock: setup.clock.clone(),
             private: Some(setup.home.join("run")),
             is_rehearsal,
         }))

@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use serde::Deserialize;
 
 use super::transcript;
+use crate::clock::Clock;
 use crate::workers::proxy::{CredentialValue, Service};
 
 /// The variable with the address of the model's API, and its default.
@@ -31,12 +32,13 @@ const LARGEST: u64 = 1024 * 1024;
 const REMEDY: &str = "Run claude on this machine, which renews it, or log in again there: /login";
 
 /// The API that the CLI uses, according to its environment, and to a file with a person's login.
-pub(super) fn service(env: &[(OsString, OsString)], login: Option<&Path>) -> Service {
+pub(super) fn service(env: &[(OsString, OsString)], login: Option<&Path>, clock: &Clock) -> Service {
     let text = |name: &str| variable(env, name).and_then(OsStr::to_str).map(str::to_owned);
     let secret = |name: &'static str| Some((name, text(name)?.into()));
     let mut credentials: Vec<_> = CREDENTIALS.into_iter().filter_map(secret).collect();
     if let Some(file) = login.map(Path::to_owned) {
-        let token = move || token(&file, Timestamp::now());
+        let clock = clock.clone();
+        let token = move || token(&file, clock.now());
         credentials.push((LOGIN, CredentialValue::Renewed(Arc::new(token))));
     }
     Service { variable: ADDRESS, url: text(ADDRESS).unwrap_or_else(|| USUAL_ADDRESS.to_owned()), credentials }
@@ -84,11 +86,11 @@ struct Login {
 fn read(file: &Path) -> Option<Login> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
-    struct Kept {
+    struct CredentialsFile {
         claude_ai_oauth: Login,
     }
-    let kept = durable::read_file(file, LARGEST).ok()?;
-    serde_json::from_slice::<Kept>(&kept).ok().map(|kept| kept.claude_ai_oauth)
+    let content = durable::read_file(file, LARGEST).ok()?;
+    serde_json::from_slice::<CredentialsFile>(&content).ok().map(|file| file.claude_ai_oauth)
 }
 
 fn variable<'a>(env: &'a [(OsString, OsString)], name: &str) -> Option<&'a OsStr> {
@@ -114,7 +116,7 @@ mod tests {
             CredentialValue::Fixed(secret) => Ok(secret),
             CredentialValue::Renewed(read) => read(),
         };
-        let found = service(env, login).credentials.into_iter();
+        let found = service(env, login, &Clock::system()).credentials.into_iter();
         let exposed = |secret: SecretString| secret.expose_secret().to_owned();
         found.map(|(name, credential)| (name, value(credential).map(exposed))).collect()
     }
@@ -138,7 +140,7 @@ mod tests {
         assert_eq!(away, variables(&[("LANG", "C"), ("HOME", "/away")]), "the token stays at home");
         let found = |env: &[_]| found(env, login(env).as_deref());
         assert_eq!(found(&env), [(LOGIN, Ok("token".to_owned()))]);
-        let service = service(&away, Some(&file));
+        let service = service(&away, Some(&file), &Clock::system());
         assert_eq!(service.url, USUAL_ADDRESS);
 
         // The CLI in the person's home renews the login while the agent runs.
@@ -158,6 +160,6 @@ mod tests {
             [env.clone(), variables(&[("ANTHROPIC_API_KEY", "key"), (ADDRESS, "http://gate/a")])].concat();
         let away = away_from_home(&keyed, Path::new("/away"));
         assert_eq!(found(&keyed), [("ANTHROPIC_API_KEY", Ok("key".to_owned()))]);
-        assert_eq!(super::service(&away, None).url, "http://gate/a");
+        assert_eq!(super::service(&away, None, &Clock::system()).url, "http://gate/a");
     }
 }

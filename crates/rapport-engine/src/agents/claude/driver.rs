@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::channel::CliChannel;
 use super::command::{ClaudeConfig, FromProject};
-use super::process::{Heard, Process};
+use super::process::{AgentProcess, Heard};
 use super::settings;
 use super::transcript::{self, Growing, Transcript};
 use super::wire;
@@ -53,16 +53,16 @@ pub(super) async fn drive(
     channel: CliChannel,
     run: RunId,
     order: Order,
-    place: AgentContext,
+    context: AgentContext,
     commands: mpsc::UnboundedReceiver<Command>,
     reports: mpsc::Sender<Report>,
 ) {
     let mut order = order;
-    let workplace = place.workplace.clone();
+    let workplace = context.workplace.clone();
     let given = config.clone();
     // If this fails, the configuration stays unchanged, and the start reports the error.
     let config = spawn_blocking(move || Arc::new(config.at(&*workplace))).await.unwrap_or(given);
-    let (leave, rest) = match begin(&config, channel, &mut order, &place).await {
+    let (leave, rest) = match begin(&config, channel, &mut order, &context).await {
         Ok((process, lines, talk, refused)) => {
             let driver = Driver {
                 config: &config,
@@ -75,10 +75,10 @@ pub(super) async fn drive(
                 reports: &reports,
                 heard_at: Instant::now(),
                 ending: Ending::default(),
-                workplace: place.workplace.clone(),
+                workplace: context.workplace.clone(),
                 conversation: Conversation {
                     config: config.clone(),
-                    workplace: place.workplace.clone(),
+                    workplace: context.workplace.clone(),
                     id: order.conversation.clone(),
                     growing: Growing::default(),
                 },
@@ -89,7 +89,7 @@ pub(super) async fn drive(
         }
         Err(leave) => (leave, Vec::new()),
     };
-    let unkept = clean_up(&config, &order, place).await.err();
+    let unkept = clean_up(&config, &order, context).await.err();
     let unkept = unkept.map(|error| AgentDid::Unkept { why: format!("{UNKEPT}: {error}") });
     let last = unkept.into_iter().chain([AgentDid::Leave(leave)]).map(AgentReport::Did);
     for what in rest.into_iter().chain(last) {
@@ -106,16 +106,16 @@ type Refused = mpsc::UnboundedReceiver<String>;
 /// copy of its conversation with the session, and of its work if the workplace could be gone later. The copies are
 /// not essential: without them the session continues as long as the CLI and the workplace have their own, so a
 /// failure is a warning, not an error.
-async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentContext) -> io::Result<()> {
-    let workplace = place.workplace.clone();
+async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, context: AgentContext) -> io::Result<()> {
+    let workplace = context.workplace.clone();
     let work = spawn_blocking(move || workplace.work()).await?.map_err(io::Error::other);
     let kept = match work {
-        Ok(Some(work)) => place.conversation_store.keep_work(work).await,
+        Ok(Some(work)) => context.conversation_store.keep_work(work).await,
         Ok(None) => Ok(()),
         Err(error) => Err(error),
     };
     let (config, conversation, workplace) =
-        (config.clone(), order.conversation.clone(), place.workplace.clone());
+        (config.clone(), order.conversation.clone(), context.workplace.clone());
     let read = move || {
         settings::clear(&config, &conversation);
         fetch(&config, &*workplace, &conversation)?;
@@ -123,26 +123,26 @@ async fn clean_up(config: &Arc<ClaudeConfig>, order: &Order, place: AgentContext
         transcript::content(&config.env, workplace.directory(), &conversation)
     };
     if let Some(content) = spawn_blocking(read).await?? {
-        place.conversation_store.keep(content).await?;
+        context.conversation_store.keep(content).await?;
     }
     kept
 }
 
 /// Copies the conversation to this machine, if the workplace is on another one.
-fn fetch(config: &ClaudeConfig, place: &dyn Workplace, conversation: &ConversationId) -> io::Result<()> {
-    let file = transcript::expected(&config.env, place.directory(), conversation);
-    file.map_or(Ok(()), |file| place.fetch(&file))
+fn fetch(config: &ClaudeConfig, workplace: &dyn Workplace, conversation: &ConversationId) -> io::Result<()> {
+    let file = transcript::expected(&config.env, workplace.directory(), conversation);
+    file.map_or(Ok(()), |file| workplace.fetch(&file))
 }
 
 /// Refuses a conversation outside of the home of its workplace: the agent can create links there, and the host can
 /// read files that the agent cannot.
 fn stays_at_home(
     config: &ClaudeConfig,
-    place: &dyn Workplace,
+    workplace: &dyn Workplace,
     conversation: &ConversationId,
 ) -> io::Result<()> {
-    match place.home() {
-        Some(home) => transcript::stays_in(home, &config.env, place.directory(), conversation),
+    match workplace.home() {
+        Some(home) => transcript::stays_in(home, &config.env, workplace.directory(), conversation),
         None => Ok(()),
     }
 }
@@ -151,28 +151,29 @@ async fn begin(
     config: &Arc<ClaudeConfig>,
     channel: CliChannel,
     order: &mut Order,
-    place: &AgentContext,
-) -> Result<(Process, Lines, Talk, Refused), Leave> {
+    context: &AgentContext,
+) -> Result<(AgentProcess, Lines, Talk, Refused), Leave> {
     let failed = |reason: String| Leave::Failed { reason };
     let not_started = |why: String| {
-        let (program, directory) = (config.program.display(), place.directory().display());
+        let (program, directory) = (config.program.display(), context.directory().display());
         Leave::NotStarted { reason: format!("cannot start {program} in {directory}: {why}") }
     };
-    let shown = place.conversation_store.shown().await.map_err(|error| failed(error.to_string()))?;
-    let Found { transcript, from_project, config: found } = find_conversation(config, order, place)
-        .await
-        .map_err(|error| failed(format!("cannot read the conversation {}: {error}", order.conversation)))?;
+    let shown = context.conversation_store.shown().await.map_err(|error| failed(error.to_string()))?;
+    let Found { transcript, from_project, config: found } =
+        find_conversation(config, order, context).await.map_err(|error| {
+            failed(format!("cannot read the conversation {}: {error}", order.conversation))
+        })?;
     show(order, shown).map_err(failed)?;
     let config = &found.map_err(not_started)?;
     let start = opening::start(order, &transcript, channel);
     let mode = opening::work_mode(&config.work_mode, order, &transcript);
     let config = &ClaudeConfig { work_mode: mode.to_owned(), ..config.clone() };
     let (opening, system) = (start.opening, order.system.as_deref());
-    let (printed, told) = opening::printed_message(&start);
+    let (printed, printed_messages) = opening::printed_message(&start);
     let args = match channel {
         CliChannel::Live => {
             let args = config.arguments(opening, &order.conversation, order.kind, system, &from_project);
-            let tools = order.tools.then(|| config.tools(place)).flatten();
+            let tools = order.tools.then(|| config.tools(context)).flatten();
             // The flag takes all arguments up to the next flag, so it comes last.
             args.into_iter().chain(tools.into_iter().flatten()).collect()
         }
@@ -184,7 +185,8 @@ async fn begin(
     let for_drafts = (order.kind == TurnKind::TurnPlan).then(|| config.for_drafts());
     let config = for_drafts.as_ref().unwrap_or(config);
     let (refused_to, refused) = mpsc::unbounded_channel();
-    let spawned = Process::spawn(config, &args, &*place.workplace, place.mark.clone(), Some(refused_to));
+    let spawned =
+        AgentProcess::spawn(config, &args, &*context.workplace, context.mark.clone(), Some(refused_to));
     let (mut process, lines) = spawned.map_err(|error| not_started(error.to_string()))?;
     let read = opening::read(order, &start);
     let mut talk = match channel {
@@ -194,7 +196,7 @@ async fn begin(
                 process.tell(printed);
             }
             process.close_input();
-            Talk::printed(start.told, told)
+            Talk::printed(start.arriving, printed_messages)
         }
     };
     read.into_iter().for_each(|message| talk.has_read(message));
@@ -219,10 +221,10 @@ struct Found {
 async fn find_conversation(
     config: &Arc<ClaudeConfig>,
     order: &Order,
-    place: &AgentContext,
+    context: &AgentContext,
 ) -> io::Result<Found> {
     let (config, workplace, conversation) =
-        (config.clone(), place.workplace.clone(), order.conversation.clone());
+        (config.clone(), context.workplace.clone(), order.conversation.clone());
     let is_missing = {
         let (config, workplace, conversation) = (config.clone(), workplace.clone(), conversation.clone());
         move || {
@@ -231,7 +233,7 @@ async fn find_conversation(
         }
     };
     let kept = match spawn_blocking(is_missing).await?? {
-        true => place.conversation_store.kept().await?,
+        true => context.conversation_store.kept().await?,
         false => None,
     };
     let is_draft = order.kind == TurnKind::TurnPlan;
@@ -259,10 +261,10 @@ fn show(order: &mut Order, shown: Option<Vec<u8>>) -> Result<(), String> {
     let shown = shown.ok_or_else(|| format!("the context log of {folder} is missing"))?;
     let shown =
         String::from_utf8(shown).map_err(|_| format!("the context log of {folder} is not UTF-8 text"))?;
-    let told = ContextLog::parse(&shown)
+    let log = ContextLog::parse(&shown)
         .map_err(|error| format!("the context log of {folder} cannot be parsed: {error}"))?;
-    order.system = Some(told.system);
-    order.prompt = told.document;
+    order.system = Some(log.system);
+    order.prompt = log.document;
     Ok(())
 }
 
@@ -273,7 +275,7 @@ fn stays(order: &Order) -> Stay {
 struct Driver<'a> {
     config: &'a ClaudeConfig,
     run: RunId,
-    process: Process,
+    process: AgentProcess,
     talk: Talk,
     /// `None` at the end of its output.
     lines: Option<Lines>,
@@ -417,7 +419,7 @@ impl<'a> Driver<'a> {
             }
             // A process that is ending reads no messages: the next turn delivers this one.
             Some(Command::Say(_)) if self.ending.has_begun() => {}
-            Some(Command::Say(said)) => self.talk.say(said),
+            Some(Command::Say(message)) => self.talk.say(message),
             Some(Command::Next { prompt }) => {
                 self.talk.next(&prompt);
                 self.heard_at = Instant::now();

@@ -1,7 +1,7 @@
 //! The names of messages to an agent during its turn. The CLI echoes a message by its name when the model reads it, and
 //! stores the name in its transcript, so that no message is delivered twice or lost.
 
-use rapport_core::Said;
+use rapport_core::SentMessage;
 use rapport_durable::sha256_of;
 use uuid::{Builder, Uuid};
 
@@ -9,9 +9,9 @@ use uuid::{Builder, Uuid};
 const MARK: [u8; 4] = *b"said";
 
 /// The name of a message. The same words at the same position have the same name, even in a copy of the conversation.
-pub(super) fn name(said: &Said) -> String {
-    let place = format!("{}/{}/", said.turn, said.number);
-    let digest = sha256_of(&[place.as_bytes(), said.text.as_bytes()]);
+pub(super) fn name(message: &SentMessage) -> String {
+    let position = format!("{}/{}/", message.turn, message.number);
+    let digest = sha256_of(&[position.as_bytes(), message.text.as_bytes()]);
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest[..16]);
     bytes[..MARK.len()].copy_from_slice(&MARK);
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn a_name_is_of_the_words_and_their_place() {
-        let said = |number, text: &str| Said { turn: TurnId(2), number, text: text.into() };
+        let said = |number, text: &str| SentMessage { turn: TurnId(2), number, text: text.into() };
         assert_eq!(name(&said(1, "a")), name(&said(1, "a")));
         assert_ne!(name(&said(1, "a")), name(&said(2, "a")));
         assert_ne!(name(&said(1, "a")), name(&said(1, "b")));

@@ -60,14 +60,14 @@ impl Agent for Claude {
         &self,
         run: RunId,
         order: Order,
-        place: AgentContext,
+        context: AgentContext,
         reports: mpsc::Sender<Report>,
     ) -> Controls {
         let (commands, received) = mpsc::unbounded_channel();
         let (config, channel) = (self.config.clone(), self.channel.clone());
         let driven = async move {
-            let channel = *channel.get_or_init(|| channel::choose(&config, &*place.workplace)).await;
-            driver::drive(config.clone(), channel, run, order, place, received, reports).await;
+            let channel = *channel.get_or_init(|| channel::choose(&config, &*context.workplace)).await;
+            driver::drive(config.clone(), channel, run, order, context, received, reports).await;
         };
         tokio::spawn(driven.in_current_span());
         Controls { commands }

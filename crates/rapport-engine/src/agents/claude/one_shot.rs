@@ -9,7 +9,7 @@ use std::process::ExitStatus;
 use tokio::task::spawn_blocking;
 
 use super::command::{ClaudeConfig, NOT_FOR_DRAFTS, OWN_SETTINGS};
-use super::process::Process;
+use super::process::AgentProcess;
 use super::structured::{last_words, result_line};
 use super::wire;
 use crate::workers::Workplace;
@@ -44,7 +44,7 @@ pub async fn ask(
     let program = config.program.display().to_string();
     let config = &without_git_programs(config, directory).await?;
     let (mut process, lines) =
-        Process::spawn(config, &args, &Directory::at(directory), Mark::unnamed(), None)
+        AgentProcess::spawn(config, &args, &Directory::at(directory), Mark::unnamed(), None)
             .map_err(|error| format!("cannot start {program}: {error}"))?;
     // The prompt is not an argument, because the CLI would take it for another tool of the list before.
     process.tell(wire::user_message(prompt));
@@ -91,7 +91,7 @@ pub(super) async fn run(
     workplace: &dyn Workplace,
 ) -> io::Result<SaidOfItself> {
     let args: Vec<_> = config.leading_args.iter().cloned().chain(words.iter().map(OsString::from)).collect();
-    let (mut process, mut lines) = Process::spawn(config, &args, workplace, Mark::unnamed(), None)?;
+    let (mut process, mut lines) = AgentProcess::spawn(config, &args, workplace, Mark::unnamed(), None)?;
     process.close_input();
     let mut output = String::new();
     while let Some(heard) = lines.recv().await {

@@ -14,7 +14,7 @@ use super::command::ClaudeConfig;
 use super::credentials;
 use crate::workers::Workplace;
 use crate::workers::keeper::{self, mark::Mark};
-use crate::workers::process::{Kept, Launch, ProcessKind};
+use crate::workers::process::{KeptProcess, Launch, ProcessKind};
 
 /// Where the CLI's own installer puts it, in the person's home.
 const INSTALLED: [&str; 1] = [".local/share/claude"];
@@ -31,8 +31,8 @@ const LAST_BYTES: usize = 4 * 1024;
 
 /// A running agent. Dropping it kills the agent with everything it started.
 #[derive(Debug)]
-pub(super) struct Process {
-    kept: Kept,
+pub(super) struct AgentProcess {
+    kept: KeptProcess,
     stdin: Option<mpsc::UnboundedSender<String>>,
     stderr: JoinHandle<VecDeque<String>>,
 }
@@ -55,7 +55,7 @@ impl Heard {
     }
 }
 
-impl Process {
+impl AgentProcess {
     /// Starts the agent in its workplace. Its output comes line by line until its end. Hosts that the workplace refuses
     /// are sent to `refused`.
     pub(super) fn spawn(
@@ -71,7 +71,7 @@ impl Process {
         let mut env = config.env.clone();
         // Otherwise the model is not told that options can have previews.
         env.push(("CLAUDE_CODE_QUESTION_PREVIEW_FORMAT".into(), "markdown".into()));
-        let service = credentials::service(&env, config.login.as_deref());
+        let service = credentials::service(&env, config.login.as_deref(), &config.clock);
         let kept = workplace.spawn(Launch {
             keeper: &config.keeper,
             kind: ProcessKind::Agent,

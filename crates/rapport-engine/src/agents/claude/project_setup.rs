@@ -63,9 +63,9 @@ impl Own {
 /// person's home, because the CLI reads those too.
 pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
     let mut found = Vec::new();
-    for place in places(directory, own) {
-        found.extend(file(&place.join(SERVERS), SERVERS, servers));
-        let folder = place.join(FOLDER);
+    for directory in directories(directory, own) {
+        found.extend(file(&directory.join(SERVERS), SERVERS, servers));
+        let folder = directory.join(FOLDER);
         if own.config.as_ref().is_some_and(|config| is_same(config, &folder)) {
             continue;
         }
@@ -88,10 +88,12 @@ fn git_programs(directory: &Path) -> Option<Brought> {
 
 /// Whether the files that give the CLI permissions, hooks and servers in a workplace are those of the project.
 /// Blocks.
-pub(super) fn is_unchanged(place: &dyn Workplace) -> bool {
+pub(super) fn is_unchanged(workplace: &dyn Workplace) -> bool {
     let settings = SETTINGS.map(|name| format!("{FOLDER}/{name}"));
-    settings.iter().map(String::as_str).chain([SERVERS]).all(|name| match place.read(name) {
-        Ok(Some(there)) => read_file(&place.seen_at().join(name), LARGEST).is_ok_and(|here| here == there),
+    settings.iter().map(String::as_str).chain([SERVERS]).all(|name| match workplace.read(name) {
+        Ok(Some(there)) => {
+            read_file(&workplace.seen_at().join(name), LARGEST).is_ok_and(|here| here == there)
+        }
         Ok(None) => true,
         Err(_) => false,
     })
@@ -99,31 +101,31 @@ pub(super) fn is_unchanged(place: &dyn Workplace) -> bool {
 
 /// The project's instructions for agents, as text; `None` if there are none.
 pub fn instructions(directory: &Path, own: &Own) -> Option<String> {
-    let mut places = places(directory, own);
-    places.reverse();
-    let mut told = String::new();
-    for place in places {
+    let mut directories = directories(directory, own);
+    directories.reverse();
+    let mut text_for_agent = String::new();
+    for directory in directories {
         for name in INSTRUCTIONS {
-            let Some(text) = own_text(&place, &place.join(name)) else { continue };
-            let head = format!("\n# {}\n", place.join(name).display());
-            let room = MOST_TOLD.saturating_sub(told.len() + head.len());
+            let Some(text) = own_text(&directory, &directory.join(name)) else { continue };
+            let head = format!("\n# {}\n", directory.join(name).display());
+            let room = MOST_TOLD.saturating_sub(text_for_agent.len() + head.len());
             let cut = text.floor_char_boundary(room.min(text.len()));
-            told.push_str(&head);
-            told.push_str(&text[..cut]);
+            text_for_agent.push_str(&head);
+            text_for_agent.push_str(&text[..cut]);
             if cut < text.len() {
-                told.push_str("\n(It is longer; read the file for the rest.)\n");
-                return Some(told);
+                text_for_agent.push_str("\n(It is longer; read the file for the rest.)\n");
+                return Some(text_for_agent);
             }
         }
     }
-    (!told.is_empty()).then_some(told)
+    (!text_for_agent.is_empty()).then_some(text_for_agent)
 }
 
 /// The directory and its parents, as far as they are not the person's own.
-fn places(directory: &Path, own: &Own) -> Vec<PathBuf> {
+fn directories(directory: &Path, own: &Own) -> Vec<PathBuf> {
     let directory = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let is_home = |place: &&Path| own.home.as_ref().is_some_and(|home| is_same(home, place));
-    directory.ancestors().take_while(|place| !is_home(place)).map(Path::to_owned).collect()
+    let is_home = |directory: &&Path| own.home.as_ref().is_some_and(|home| is_same(home, directory));
+    directory.ancestors().take_while(|directory| !is_home(directory)).map(Path::to_owned).collect()
 }
 
 fn is_same(one: &Path, other: &Path) -> bool {
@@ -132,8 +134,8 @@ fn is_same(one: &Path, other: &Path) -> bool {
 }
 
 /// The text of a file in this directory, unless a link leads out of it.
-fn own_text(place: &Path, path: &Path) -> Option<String> {
-    let real = path.canonicalize().ok().filter(|real| real.starts_with(place))?;
+fn own_text(directory: &Path, path: &Path) -> Option<String> {
+    let real = path.canonicalize().ok().filter(|real| real.starts_with(directory))?;
     let text = String::from_utf8(read_file(&real, LARGEST).ok()?).ok()?;
     (!text.trim().is_empty()).then_some(text)
 }

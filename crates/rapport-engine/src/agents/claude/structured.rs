@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::command::{ClaudeConfig, FromProject, OWN_SETTINGS};
 use super::one_shot::without_git_programs;
-use super::process::{Heard, Process};
+use super::process::{AgentProcess, Heard};
 use super::spending;
 use super::wire::{self, WireKind};
 use crate::agents::{Structured, StructuredCall, StructuredError};
@@ -31,7 +31,7 @@ pub async fn call(
 ) -> Result<Structured, StructuredError> {
     let program = config.program.display().to_string();
     let config = &without_git_programs(config, directory).await.map_err(StructuredError::Failed)?;
-    let (mut process, lines) = Process::spawn(
+    let (mut process, lines) = AgentProcess::spawn(
         config,
         &arguments(config, directory, call),
         &Directory::at(directory),
@@ -86,7 +86,10 @@ fn arguments(config: &ClaudeConfig, directory: &Path, call: &StructuredCall) -> 
 }
 
 /// Reads to the end. Only the result matters.
-pub(super) async fn result_line(process: &mut Process, mut lines: mpsc::Receiver<Heard>) -> Option<String> {
+pub(super) async fn result_line(
+    process: &mut AgentProcess,
+    mut lines: mpsc::Receiver<Heard>,
+) -> Option<String> {
     let mut result = None;
     while let Some(heard) = lines.recv().await {
         let line = heard.lossy();
@@ -123,7 +126,7 @@ fn read(line: &str) -> Result<Structured, StructuredError> {
 }
 
 /// The error about a program without a result.
-pub(super) async fn last_words(program: &str, process: &mut Process) -> String {
+pub(super) async fn last_words(program: &str, process: &mut AgentProcess) -> String {
     let lines = process.last_words().await;
     if let Some(reason) = process.not_started() {
         return reason;

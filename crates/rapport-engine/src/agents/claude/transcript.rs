@@ -27,9 +27,10 @@ pub struct Transcript {
     lines: usize,
     calls: HashMap<String, usize>,
     results: HashMap<String, ToolResult>,
-    told: Vec<(usize, String)>,
+    /// The texts of messages to the agent, each with its line.
+    texts: Vec<(usize, String)>,
     /// Messages sent during a turn, by name, and the line that contains each.
-    said: HashMap<String, String>,
+    named: HashMap<String, String>,
     deferred: Vec<(usize, String)>,
     branches: Branches,
     /// The line of the conversation's last own message.
@@ -149,21 +150,21 @@ impl Transcript {
     }
 
     /// Whether a message with this name is on the live branch.
-    pub(super) fn has_said(&self, name: &str) -> bool {
-        self.said.get(name).is_some_and(|line| self.branches.is_live(line))
+    pub(super) fn has_message(&self, name: &str) -> bool {
+        self.named.get(name).is_some_and(|line| self.branches.is_live(line))
     }
 
-    /// How often the agent was told exactly this, alone or as part of a message.
-    pub fn times_told(&self, text: &str) -> usize {
-        self.told.iter().filter(|(_, told)| told == text).count()
+    /// How often the agent was sent exactly this, alone or as part of a message.
+    pub fn times_sent(&self, text: &str) -> usize {
+        self.texts.iter().filter(|(_, sent)| sent == text).count()
     }
 
     /// Whether a message of answers after this call is about this question (CLARIFY-11).
     pub fn was_answered_since(&self, call: &CallId, question: &str) -> bool {
         let since = self.calls.get(call.as_str()).copied().unwrap_or_default();
         let mut messages =
-            self.told.iter().filter(|(line, told)| *line >= since && told.starts_with(ANSWERS));
-        messages.any(|(_, told)| told.contains(&format!(": {question}\n")))
+            self.texts.iter().filter(|(line, text)| *line >= since && text.starts_with(ANSWERS));
+        messages.any(|(_, text)| text.contains(&format!(": {question}\n")))
     }
 
     /// Whether the call was deferred and will be repeated when the conversation is resumed. That no longer holds once
@@ -204,7 +205,7 @@ impl Transcript {
         }
         self.branches.note(&line);
         if let Some(name) = line.read_in_turn() {
-            self.said.insert(name.to_owned(), line.uuid.to_string());
+            self.named.insert(name.to_owned(), line.uuid.to_string());
             self.last_message = Some(self.lines);
         }
         let Some(message) = line.message.as_ref() else {
@@ -241,14 +242,14 @@ impl Transcript {
         }
         // A message during a turn is identified by its name: the same words may be the prompt of another turn.
         if message_ids::is_name(uuid) {
-            self.said.insert(uuid.to_owned(), uuid.to_owned());
+            self.named.insert(uuid.to_owned(), uuid.to_owned());
             return;
         }
         // A message in two pieces is one message. A text counts once per message.
         let whole: String = message.texts().take(2).collect();
-        let told: BTreeSet<_> = message.texts().chain([whole.as_str()]).flat_map(parts).collect();
-        self.told
-            .extend(told.into_iter().filter(|part| !part.is_empty()).map(|part| (line, part.to_owned())));
+        let texts: BTreeSet<_> = message.texts().chain([whole.as_str()]).flat_map(parts).collect();
+        self.texts
+            .extend(texts.into_iter().filter(|part| !part.is_empty()).map(|part| (line, part.to_owned())));
     }
 }
 

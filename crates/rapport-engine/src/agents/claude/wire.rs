@@ -13,9 +13,9 @@ mod surrogates;
 use serde::Deserialize;
 
 pub use elicitation::elicited;
-pub use lenient::{Answer, Content, Cost, Flag, List, Number, Part, Text, Word};
+pub use lenient::{Content, Cost, Flag, List, Number, OptionalFlag, Part, Text, Word};
 pub use parts::{
-    Block, DeferredUse, Message, RateLimit, Request, StreamEvent, Task, TaskPatch, Tokens, ToolCall,
+    Block, ControlRequest, DeferredUse, Message, RateLimit, StreamEvent, Task, TaskPatch, Tokens, ToolCall,
     TranscriptNote,
 };
 pub use questions::drafts;
@@ -60,7 +60,7 @@ pub struct Line<'a> {
     pub request_id: Text<'a>,
     /// The agent's request.
     #[serde(borrow)]
-    pub request: Part<Request<'a>>,
+    pub request: Part<ControlRequest<'a>>,
     /// The message of the model or of the user.
     #[serde(borrow)]
     pub message: Part<Message<'a>>,
@@ -119,7 +119,7 @@ pub struct Line<'a> {
     #[serde(borrow)]
     pub patch: Part<TaskPatch<'a>>,
     /// Whether it runs in the background; older CLIs do not say.
-    pub is_backgrounded: Answer,
+    pub is_backgrounded: OptionalFlag,
     /// Part of a streamed message.
     #[serde(borrow)]
     pub event: Part<StreamEvent<'a>>,

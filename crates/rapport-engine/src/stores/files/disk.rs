@@ -12,7 +12,7 @@ use super::log::FileLog;
 use super::reserved::ReservedDir;
 use super::{dirs, documents, home, lock, scan};
 use crate::seals::{self, Chain, CheckedAttachment, Seal, Sealing, Seals, Verifier};
-use crate::stores::{Attachment, Holder, Looked, PIECE, StoreError, names};
+use crate::stores::{Attachment, Holder, InspectedSession, PIECE, StoreError, names};
 use rapport_durable::{self as durable, Lock};
 
 pub(super) const LOG: &str = "log.jsonl";
@@ -273,7 +273,7 @@ impl Disk {
         dirs::sync(&dir)
     }
 
-    pub(super) fn look(&self, id: &SessionId) -> Result<Looked, StoreError> {
+    pub(super) fn look(&self, id: &SessionId) -> Result<InspectedSession, StoreError> {
         let dir = self.find(id)?;
         let (entries, verifier) = self.verified(&dir.join(LOG), id, 0)?;
         let mut attachments = Vec::new();
@@ -286,12 +286,12 @@ impl Disk {
             attachments.push((name, written));
         }
         let seal = seals::verdict(verifier.as_ref());
-        Ok(Looked { id: id.clone(), entries, attachments, seal, verifier })
+        Ok(InspectedSession { id: id.clone(), entries, attachments, seal, verifier })
     }
 
-    pub(super) fn trust(&self, looked: &Looked) -> Result<(), StoreError> {
-        let (Some(seals), Some(verifier)) = (&self.seals, &looked.verifier) else { return Ok(()) };
-        let attached: Vec<_> = looked.attachments.iter().map(|(_, content)| content.as_slice()).collect();
+    pub(super) fn trust(&self, inspected: &InspectedSession) -> Result<(), StoreError> {
+        let (Some(seals), Some(verifier)) = (&self.seals, &inspected.verifier) else { return Ok(()) };
+        let attached: Vec<_> = inspected.attachments.iter().map(|(_, content)| content.as_slice()).collect();
         seals.trust(verifier, &attached).map_err(io_error("record what is trusted in", &self.root))
     }
 

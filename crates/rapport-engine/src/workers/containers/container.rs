@@ -18,7 +18,7 @@ use rapport_door::WorkplaceNow;
 use rapport_durable::{self as durable, HeldFolder};
 
 use super::archive::Archive;
-use super::docker::{self, Attached, Docker, Exec, Image, Ran};
+use super::docker::{self, Attached, ContainerImage, Docker, Exec, ExecOutcome};
 use super::tools::{self, Tool};
 use super::{AGENT, FILES, GIVEN, PREPARED, PROGRAM, RUN, TOOLS};
 use crate::clock::Clock;
@@ -219,7 +219,7 @@ impl Container {
     }
 
     /// Runs a shell script in the container to its end, in the directory of the files.
-    pub(super) async fn script(&self, script: &str, args: &[&str]) -> Result<Ran, WorkerError> {
+    pub(super) async fn script(&self, script: &str, args: &[&str]) -> Result<ExecOutcome, WorkerError> {
         let words = ["sh", "-c", script, "sh"].into_iter().chain(args.iter().copied());
         let exec = Exec {
             user: Self::user_name(),
@@ -575,7 +575,7 @@ fn architecture() -> &'static str {
 }
 
 /// An image for another kind of processor: Rapport's own program does not run in it.
-fn other_architecture(image: &str, found: &Image) -> WorkerError {
+fn other_architecture(image: &str, found: &ContainerImage) -> WorkerError {
     let named = found.architecture.as_deref().unwrap_or_default();
     let none = NoWorkplace {
         why: format!("the image {image} is for {named} processors, and this machine has {}", architecture()),
@@ -596,7 +596,7 @@ fn no_image(image: &str) -> WorkerError {
 }
 
 /// An image that lacks what every workplace needs.
-pub(super) fn unusable(image: &str, ran: &Ran) -> WorkerError {
+pub(super) fn unusable(image: &str, ran: &ExecOutcome) -> WorkerError {
     let none = NoWorkplace {
         why: format!("the image {image} cannot be used: {}", ran.why()),
         advice: vec![

@@ -34,7 +34,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{OnceCell, mpsc};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::remote::Way;
+use super::remote::RemoteEngine;
 use crate::workers::container_kind::ENGINE;
 use crate::workers::{NoWorkplace, WorkerError};
 
@@ -70,8 +70,8 @@ const TLS: &str = "DOCKER_TLS_VERIFY";
 #[derive(Debug)]
 pub(super) struct Docker {
     address: String,
-    /// The way to it, if it is on another machine.
-    way: Option<Way>,
+    /// How it is reached, if it is on another machine.
+    remote: Option<RemoteEngine>,
     client: OnceCell<bollard::Docker>,
 }
 
@@ -83,13 +83,13 @@ pub(super) struct Attached {
 
 /// The output and the exit code of a program in a container.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ran {
+pub(super) struct ExecOutcome {
     pub(super) code: i64,
     pub(super) out: Vec<u8>,
     pub(super) err: Vec<u8>,
 }
 
-impl Ran {
+impl ExecOutcome {
     /// The last line of error output of a program that failed.
     pub(super) fn why(&self) -> String {
         let said = String::from_utf8_lossy(&self.err);
@@ -101,7 +101,7 @@ impl Ran {
 
 /// An image that the engine has.
 #[derive(Clone, Debug)]
-pub(super) struct Image {
+pub(super) struct ContainerImage {
     /// The digest of its content.
     pub(super) id: String,
     /// The kind of processor that it is for, as the engine names it.
@@ -131,7 +131,7 @@ impl Docker {
     /// The engine at this address, or the usual one.
     pub(super) fn at(address: Option<&str>) -> Self {
         let address = address.filter(|address| !address.is_empty()).unwrap_or(USUAL).to_owned();
-        Self { way: Way::to(&address), address, client: OnceCell::new() }
+        Self { remote: RemoteEngine::at(&address), address, client: OnceCell::new() }
     }
 
     pub(super) fn address(&self) -> &str {
@@ -141,7 +141,7 @@ impl Docker {
     /// Whether the engine is on another machine, judging by its address. Such an engine cannot read this machine's
     /// files.
     pub(super) fn is_remote(&self) -> bool {
-        self.way.is_some()
+        self.remote.is_some()
     }
 
     /// The client, which connects at the first call.
@@ -160,15 +160,17 @@ impl Docker {
         if let Some(path) = self.address.strip_prefix("unix://") {
             return Ok(bollard::Docker::connect_with_unix(path, TIMEOUT, API_DEFAULT_VERSION));
         }
-        let Some(way) = self.way.clone() else {
+        let Some(remote) = self.remote.clone() else {
             let why = format!("{ENGINE} is no address of a container engine: {}", self.address);
             return Err(NoWorkplace { why, advice: vec![NAME_IT] });
         };
-        if matches!(way, Way::Tcp(_)) && std::env::var_os(TLS).is_some_and(|value| !value.is_empty()) {
+        if matches!(remote, RemoteEngine::Tcp(_))
+            && std::env::var_os(TLS).is_some_and(|value| !value.is_empty())
+        {
             let why = format!("{TLS} is set, and Rapport does not use TLS with container engines");
             return Err(NoWorkplace { why, advice: vec![USE_SSH] });
         }
-        let transport = move |request| way.clone().request(request);
+        let transport = move |request| remote.clone().request(request);
         let address = Some("http://docker");
         Ok(bollard::Docker::connect_with_custom_transport(transport, address, TIMEOUT, API_DEFAULT_VERSION))
     }
@@ -194,11 +196,11 @@ impl Docker {
     }
 
     /// An image; `None` if there is none of this name.
-    pub(super) async fn image(&self, name: &str) -> Result<Option<Image>, WorkerError> {
+    pub(super) async fn image(&self, name: &str) -> Result<Option<ContainerImage>, WorkerError> {
         let found = self.connected().await?.inspect_image(name).await;
         let found = there(found).map_err(failed("look at the image"))?;
         let architecture = |named: String| Some(named).filter(|named| !named.is_empty());
-        Ok(found.map(|image| Image {
+        Ok(found.map(|image| ContainerImage {
             id: image.id.unwrap_or_default(),
             architecture: image.architecture.and_then(architecture),
         }))
@@ -384,11 +386,11 @@ impl Docker {
     }
 
     /// Runs a program in a running container to its end. Fails if the program prints too much.
-    pub(super) async fn run(&self, container: &str, exec: Exec) -> Result<Ran, WorkerError> {
+    pub(super) async fn run(&self, container: &str, exec: Exec) -> Result<ExecOutcome, WorkerError> {
         const WHAT: &str = "run a program in the container";
         let client = self.connected().await?;
         let run = client.create_exec(container, options(exec, true)).await.map_err(failed(WHAT))?;
-        let mut ran = Ran::default();
+        let mut ran = ExecOutcome::default();
         if let StartExecResults::Attached { mut output, .. } =
             client.start_exec(&run.id, None).await.map_err(failed(WHAT))?
         {

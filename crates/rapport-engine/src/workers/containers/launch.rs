@@ -28,7 +28,7 @@ use crate::workers::proxy::Proxy;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A process to start, and its way out.
-pub(super) struct Start {
+pub(super) struct ProcessStart {
     pub(super) process: NewProcess,
     pub(super) door: WayOut,
 }
@@ -40,7 +40,7 @@ pub(super) struct NewProcess {
     pub(super) arguments: Vec<String>,
     pub(super) env: Vec<String>,
     pub(super) directory: PathBuf,
-    pub(super) ends: Ends,
+    pub(super) pipes: ProcessPipes,
     /// The program's name in messages to people.
     pub(super) program: String,
     /// The files that it needs from the folder of given files.
@@ -56,7 +56,7 @@ pub(super) enum WayOut {
 }
 
 /// The process's ends of its pipes.
-pub(super) struct Ends {
+pub(super) struct ProcessPipes {
     pub(super) input: OwnedFd,
     pub(super) output: OwnedFd,
     pub(super) errors: OwnedFd,
@@ -68,8 +68,8 @@ pub(super) struct Ends {
 }
 
 /// Runs a process to its end. If it cannot be started, that is reported as its keeper would.
-pub(super) async fn run(container: Arc<Container>, start: Start) -> ExitStatus {
-    let outcome = start.process.ends.outcome.try_clone();
+pub(super) async fn run(container: Arc<Container>, start: ProcessStart) -> ExitStatus {
+    let outcome = start.process.pipes.outcome.try_clone();
     let program = start.process.program.clone();
     let ran = match start.door {
         WayOut::Carried(proxy) => stream::attempt(&container, start.process, proxy).await,
@@ -127,7 +127,7 @@ async fn attempt(
         }
     };
     drop(meeting);
-    let Ends { input, output, errors, lifeline, beside, outcome } = start.ends;
+    let ProcessPipes { input, output, errors, lifeline, beside, outcome } = start.pipes;
     let given = [input, output, errors, lifeline, beside, way_out, outcome];
     hand_over(&keeper, &given).map_err(failed("start it in the container"))?;
     // Otherwise this process would hold the pipes open.

@@ -27,9 +27,9 @@ const LONGEST_COMPLAINT: u64 = 4096;
 /// How long `ssh` may take to say why it failed.
 const COMPLAINING: Duration = Duration::from_secs(1);
 
-/// The way to an engine on another machine.
+/// How an engine is reached on another machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum RemoteEngine {
     /// A host and a port.
     Tcp(String),
     /// The arguments of `ssh`.
@@ -39,7 +39,7 @@ pub(super) enum Way {
 /// The last line of the error output of `ssh`.
 type Complaint = JoinHandle<Option<String>>;
 
-impl Way {
+impl RemoteEngine {
     /// Sends a request on its own connection.
     pub(super) async fn request(self, mut request: BollardRequest) -> Result<Response<Incoming>, Error> {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).to_owned();
@@ -93,9 +93,9 @@ async fn last_line(errors: ChildStderr) -> Option<String> {
     said.lines().rev().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
 }
 
-impl Way {
+impl RemoteEngine {
     /// The way to the engine at this address; `None` if the address does not name another machine.
-    pub(super) fn to(address: &str) -> Option<Self> {
+    pub(super) fn at(address: &str) -> Option<Self> {
         if let Some(host) = address.strip_prefix("tcp://").or_else(|| address.strip_prefix("http://")) {
             let host = host.trim_end_matches('/');
             return (!host.is_empty() && !host.contains('/')).then(|| Self::Tcp(with_port(host)));
@@ -178,12 +178,12 @@ mod tests {
 
     #[test]
     fn an_address_says_how_the_engine_is_reached() {
-        let ssh = |words: &str| Some(Way::Ssh(words.split(' ').map(str::to_owned).collect()));
-        for (address, way) in [
-            ("tcp://10.0.0.5:2375", Some(Way::Tcp("10.0.0.5:2375".into()))),
-            ("tcp://build.example", Some(Way::Tcp("build.example:2375".into()))),
-            ("tcp://[::1]:99", Some(Way::Tcp("[::1]:99".into()))),
-            ("tcp://[::1]", Some(Way::Tcp("[::1]:2375".into()))),
+        let ssh = |words: &str| Some(RemoteEngine::Ssh(words.split(' ').map(str::to_owned).collect()));
+        for (address, remote) in [
+            ("tcp://10.0.0.5:2375", Some(RemoteEngine::Tcp("10.0.0.5:2375".into()))),
+            ("tcp://build.example", Some(RemoteEngine::Tcp("build.example:2375".into()))),
+            ("tcp://[::1]:99", Some(RemoteEngine::Tcp("[::1]:99".into()))),
+            ("tcp://[::1]", Some(RemoteEngine::Tcp("[::1]:2375".into()))),
             ("ssh://build.example", ssh("-o BatchMode=yes -- build.example docker system dial-stdio")),
             (
                 "ssh://me@build.example:2222",
@@ -197,7 +197,7 @@ mod tests {
             ("unix:///var/run/docker.sock", None),
             ("build.example", None),
         ] {
-            assert_eq!(Way::to(address), way, "{address}");
+            assert_eq!(RemoteEngine::at(address), remote, "{address}");
         }
     }
 }

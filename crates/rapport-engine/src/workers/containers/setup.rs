@@ -97,7 +97,7 @@ impl Containers {
             return Ok(());
         }
         let inside = prefix(&apart.project)?;
-        let place = Arc::new(Contained {
+        let contained = Arc::new(Contained {
             container: Arc::new(self.template(name, created)),
             directory: transfer::directory(&inside),
             apart,
@@ -108,16 +108,16 @@ impl Containers {
             visit: Mutex::default(),
         });
         // A killed process may have left parts of it.
-        self.remove(&place.container)?;
-        place.container.make_folders()?;
-        let made = self.set_up(command, &place);
+        self.remove(&contained.container)?;
+        contained.container.make_folders()?;
+        let made = self.set_up(command, &contained);
         if made.is_err() {
             // If this fails too, the next attempt removes the container.
-            let _ = self.remove(&place.container);
+            let _ = self.remove(&contained.container);
             return made;
         }
-        container::wait(&place.container, |container| async move { container.remove_around().await })?;
-        for folder in place.container.folders() {
+        container::wait(&contained.container, |container| async move { container.remove_around().await })?;
+        for folder in contained.container.folders() {
             durable::remove_folder(folder).map_err(file_error("remove", folder))?;
         }
         self.remove_older(name, created);
@@ -125,9 +125,9 @@ impl Containers {
     }
 
     /// Fills the container, and runs the command in it.
-    fn set_up(&self, command: &str, place: &Arc<Contained>) -> Result<(), WorkerError> {
-        transfer::fill_template(&place.container, &place.apart, &place.inside)?;
-        let (there, keeper) = (place.clone(), self.keeper.clone());
+    fn set_up(&self, command: &str, contained: &Arc<Contained>) -> Result<(), WorkerError> {
+        transfer::fill_template(&contained.container, &contained.apart, &contained.inside)?;
+        let (there, keeper) = (contained.clone(), self.keeper.clone());
         let args: [OsString; 4] = ["-c", RUN, "sh", command].map(Into::into);
         let ended = docker::wait(async move {
             let call = CommandCall {
@@ -145,7 +145,10 @@ impl Containers {
         })?;
         succeeded(&ended)?;
         let tidied =
-            container::wait(&place.container, |container| async move { container.script(TIDY, &[]).await })?;
+            container::wait(
+                &contained.container,
+                |container| async move { container.script(TIDY, &[]).await },
+            )?;
         if tidied.code == 0 { Ok(()) } else { Err(failed(tidied.why())) }
     }
 

@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::container::Container;
 use super::docker::{Attached, Exec};
-use super::launch::{Ends, NewProcess};
+use super::launch::{NewProcess, ProcessPipes};
 use crate::workers::WorkerError;
 use crate::workers::frames::{self, Decoder, Frame, Wire};
 use crate::workers::keeper::relay;
@@ -54,7 +54,7 @@ pub(super) async fn attempt(
         env: start.env,
     };
     let Attached { mut output, input } = container.attach(exec).await?;
-    let link = Link::new(start.ends, start.kind, proxy, input);
+    let link = Link::new(start.pipes, start.kind, proxy, input);
     let mut link = link.map_err(|error| failed(error.to_string()))?;
     let mut said = Vec::new();
     loop {
@@ -107,7 +107,7 @@ struct Link {
 
 impl Link {
     fn new(
-        ends: Ends,
+        pipes: ProcessPipes,
         kind: ProcessKind,
         proxy: Arc<Proxy>,
         input: Pin<Box<dyn AsyncWrite + Send>>,
@@ -116,16 +116,16 @@ impl Link {
         let mut tasks = JoinSet::new();
         tasks.spawn(write(out, input));
         wire.beat();
-        wire.receive(frames::OUTPUT, sink(ends.output)?);
-        wire.receive(frames::ERRORS, sink(ends.errors)?);
+        wire.receive(frames::OUTPUT, sink(pipes.output)?);
+        wire.receive(frames::ERRORS, sink(pipes.errors)?);
         match kind {
             // A command has no input; its keeper reports leftover processes.
-            ProcessKind::Command => drop(wire.receive(frames::BESIDE, sink(ends.beside)?)),
+            ProcessKind::Command => drop(wire.receive(frames::BESIDE, sink(pipes.beside)?)),
             // The keeper there holds the agent's input open, so the host need not.
-            ProcessKind::Agent => drop(wire.send(frames::INPUT, pipe::Receiver::from_owned_fd(ends.input)?)),
+            ProcessKind::Agent => drop(wire.send(frames::INPUT, pipe::Receiver::from_owned_fd(pipes.input)?)),
         }
-        wire.send(frames::LIFELINE, pipe::Receiver::from_owned_fd(ends.lifeline)?);
-        let outcome = wire.receive(frames::OUTCOME, sink(ends.outcome)?);
+        wire.send(frames::LIFELINE, pipe::Receiver::from_owned_fd(pipes.lifeline)?);
+        let outcome = wire.receive(frames::OUTCOME, sink(pipes.outcome)?);
         let (door, connections) = (None, JoinSet::new());
         let until = Instant::now() + KEEPER_TIME;
         Ok(Self {

@@ -266,15 +266,20 @@ fn modules(apart: &Apart, base: &str, given: &Path) -> Result<Vec<Bundle>, Worke
     durable::remove_folder(&folder).map_err(file_error("remove", &folder))?;
     let mut bundles = Vec::new();
     for module in repositories::checked_out(&apart.project, base)? {
-        let place = folder.join(bundles.len().to_string());
-        durable::folder(&place).map_err(file_error("make", &place))?;
+        let module_folder = folder.join(bundles.len().to_string());
+        durable::folder(&module_folder).map_err(file_error("make", &module_folder))?;
         for (name, content) in
             [("path", module.path.as_os_str().as_bytes()), ("commit", module.commit.as_bytes())]
         {
-            let file = place.join(name);
+            let file = module_folder.join(name);
             durable::replace_private(&file, content).map_err(file_error("write", &file))?;
         }
-        bundles.push(bundle(&module.directory, &apart.session, &module.commit, place.join("bundle"))?);
+        bundles.push(bundle(
+            &module.directory,
+            &apart.session,
+            &module.commit,
+            module_folder.join("bundle"),
+        )?);
     }
     if !bundles.is_empty() {
         give_all(&folder).map_err(file_error("give away", &folder))?;
@@ -309,14 +314,14 @@ fn include(apart: &Apart, given: &Path) -> Result<(), WorkerError> {
 pub(super) fn patch(container: &Arc<Container>, apart: &Apart, inside: &str) -> Result<Vec<u8>, WorkerError> {
     let base = format!("{}^{{tree}}", apart.base()?);
     let inside = if inside.is_empty() { "." } else { inside }.to_owned();
-    let told = container::wait(container, |container| async move {
+    let outcome = container::wait(container, |container| async move {
         let without = OURS.map(|ours| format!(":(exclude){ours}"));
         let args = [base.as_str(), &inside].into_iter().chain(without.iter().map(String::as_str));
         container.script(TELL, &args.collect::<Vec<_>>()).await
     })?;
-    match told.code {
-        0 => Ok(told.out),
-        _ => Err(WorkerError::Engine { what: "read the work in the container", why: told.why() }),
+    match outcome.code {
+        0 => Ok(outcome.out),
+        _ => Err(WorkerError::Engine { what: "read the work in the container", why: outcome.why() }),
     }
 }
 
@@ -344,11 +349,11 @@ pub(super) fn state_of(given: &Path, apart: &Apart, patch: &[u8]) -> Result<Stri
 
 /// Nested repositories with work that a patch does not contain.
 pub(super) fn nested(container: &Arc<Container>) -> Result<Vec<String>, WorkerError> {
-    let told = container::wait(container, |container| async move { container.script(NESTED, &[]).await })?;
-    if told.code != 0 {
-        return Err(WorkerError::Engine { what: "read the work in the container", why: told.why() });
+    let outcome = container::wait(container, |container| async move { container.script(NESTED, &[]).await })?;
+    if outcome.code != 0 {
+        return Err(WorkerError::Engine { what: "read the work in the container", why: outcome.why() });
     }
-    let names = told.out.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
+    let names = outcome.out.split(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"/"));
     Ok(names.map(|name| String::from_utf8_lossy(name).into_owned()).collect())
 }
 

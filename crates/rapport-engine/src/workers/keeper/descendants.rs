@@ -16,7 +16,7 @@ pub(super) fn kill_all() -> Vec<(u32, Option<String>)> {
 
 /// One process of the machine.
 #[derive(Clone, Debug)]
-pub(super) struct Process {
+pub(super) struct ProcessInfo {
     pub(super) pid: u32,
     pub(super) parent: u32,
     group: u32,
@@ -27,11 +27,11 @@ pub(super) struct Process {
 }
 
 /// Children, their children, and so on. Where orphans are reparented elsewhere, the members of this process group too.
-fn descendants(all: &[Process], me: u32) -> Vec<u32> {
+fn descendants(all: &[ProcessInfo], me: u32) -> Vec<u32> {
     let by_group = !cfg!(target_os = "linux");
     let mut kin = HashSet::from([me]);
     loop {
-        let related = |p: &&Process| kin.contains(&p.parent) || by_group && p.group == me;
+        let related = |p: &&ProcessInfo| kin.contains(&p.parent) || by_group && p.group == me;
         let found: Vec<u32> = all.iter().filter(related).map(|p| p.pid).collect();
         let before = kin.len();
         kin.extend(found);
@@ -43,7 +43,7 @@ fn descendants(all: &[Process], me: u32) -> Vec<u32> {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) fn processes() -> Vec<Process> {
+pub(super) fn processes() -> Vec<ProcessInfo> {
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
     };
@@ -53,7 +53,7 @@ pub(super) fn processes() -> Vec<Process> {
 
 /// The process with this id, if there is one.
 #[cfg(target_os = "linux")]
-pub(super) fn find(pid: u32) -> Option<Process> {
+pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     process(pid, &std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
@@ -68,14 +68,14 @@ pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
 
 /// Parses `pid (name) state ppid pgrp ...`, where the name may contain anything, even `) `.
 #[cfg(target_os = "linux")]
-fn process(pid: u32, stat: &str) -> Option<Process> {
+fn process(pid: u32, stat: &str) -> Option<ProcessInfo> {
     let (head, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let lives = !matches!(fields.next()?, "Z" | "X");
     let name = lives.then(|| head.split_once('(').map_or(head, |(_, name)| name).to_owned());
     let (parent, group) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
     let start = fields.nth(START - 3)?.parse().ok()?;
-    Some(Process { pid, parent, group, start, name })
+    Some(ProcessInfo { pid, parent, group, start, name })
 }
 
 /// The index of the start time, counted from the state.
@@ -83,7 +83,7 @@ fn process(pid: u32, stat: &str) -> Option<Process> {
 const START: usize = 19;
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn find(pid: u32) -> Option<Process> {
+pub(super) fn find(pid: u32) -> Option<ProcessInfo> {
     processes().into_iter().find(|process| process.pid == pid)
 }
 
@@ -98,7 +98,7 @@ pub(super) fn variable(pid: u32, name: &str) -> Option<String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(super) fn processes() -> Vec<Process> {
+pub(super) fn processes() -> Vec<ProcessInfo> {
     let ps = std::process::Command::new("ps").args(["-axo", "pid=,ppid=,pgid=,comm="]).output();
     let Ok(output) = ps else {
         return Vec::new();
@@ -107,11 +107,11 @@ pub(super) fn processes() -> Vec<Process> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn process(line: &str) -> Option<Process> {
+fn process(line: &str) -> Option<ProcessInfo> {
     let mut words = line.split_ascii_whitespace();
     let mut number = || words.next()?.parse().ok();
     let (pid, parent, group) = (number()?, number()?, number()?);
-    Some(Process { pid, parent, group, start: 0, name: Some(words.collect::<Vec<_>>().join(" ")) })
+    Some(ProcessInfo { pid, parent, group, start: 0, name: Some(words.collect::<Vec<_>>().join(" ")) })
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn descendants_are_found_whatever_their_order() {
-        let process = |pid, parent| Process { pid, parent, group: 0, start: 0, name: None };
+        let process = |pid, parent| ProcessInfo { pid, parent, group: 0, start: 0, name: None };
         let all = [process(5, 4), process(4, 3), process(3, 1), process(9, 1), process(1, 0), process(7, 3)];
         let mut found = descendants(&all, 3);
         found.sort_unstable();

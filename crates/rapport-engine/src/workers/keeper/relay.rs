@@ -39,7 +39,7 @@ const LAST_WORDS: Duration = Duration::from_secs(10);
 const AT_ONCE: usize = 64 * 1024;
 
 /// This side's ends of the keeper's pipes.
-struct Ends {
+struct KeeperPipes {
     /// The input; a command has none.
     input: Option<PipeWriter>,
     output: PipeReader,
@@ -76,7 +76,7 @@ pub(super) fn keep(args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let mut keeper = command.spawn()?;
     // This process must not hold the pipes open.
     drop(command);
-    let ends = Ends {
+    let pipes = KeeperPipes {
         input: (!is_command).then_some(input),
         output,
         errors,
@@ -88,7 +88,7 @@ pub(super) fn keep(args: impl Iterator<Item = OsString>) -> io::Result<u8> {
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let code = runtime.block_on(async {
         let ended = tokio::task::spawn_blocking(move || keeper.wait());
-        Relay::start(ends)?.run(async move { ended.await? }).await
+        Relay::start(pipes)?.run(async move { ended.await? }).await
     });
     runtime.shutdown_background();
     code
@@ -112,25 +112,25 @@ struct Host {
 }
 
 impl Relay {
-    fn start(ends: Ends) -> io::Result<Self> {
+    fn start(pipes: KeeperPipes) -> io::Result<Self> {
         let (wire, out) = Wire::new();
         let mut outputs = JoinSet::new();
         let said = [
-            (frames::OUTPUT, Some(ends.output)),
-            (frames::ERRORS, Some(ends.errors)),
-            (frames::BESIDE, ends.beside),
-            (frames::OUTCOME, Some(ends.outcome)),
+            (frames::OUTPUT, Some(pipes.output)),
+            (frames::ERRORS, Some(pipes.errors)),
+            (frames::BESIDE, pipes.beside),
+            (frames::OUTCOME, Some(pipes.outcome)),
         ];
         for (channel, source) in said {
             let Some(source) = source else { continue };
             let sending = wire.send(channel, pipe::Receiver::from_owned_fd(source.into())?);
             outputs.spawn(async move { drop(sending.await) });
         }
-        if let Some(input) = ends.input {
+        if let Some(input) = pipes.input {
             wire.receive(frames::INPUT, pipe::Sender::from_owned_fd(input.into())?);
         }
-        wire.receive(frames::LIFELINE, pipe::Sender::from_owned_fd(ends.lifeline.into())?);
-        tokio::spawn(open_door(wire.clone(), ends.door));
+        wire.receive(frames::LIFELINE, pipe::Sender::from_owned_fd(pipes.lifeline.into())?);
+        tokio::spawn(open_door(wire.clone(), pipes.door));
         wire.beat();
         let written = write(out)?;
         let until = Instant::now() + HOST_TIME;

@@ -132,27 +132,27 @@ impl Walls {
 
     /// The arguments of bubblewrap before the program.
     pub(super) fn arguments(&self, launch: &Launch<'_>) -> io::Result<Vec<OsString>> {
-        let mut told = BwrapArgs::default();
-        told.words(APART);
-        told.words(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
-        SYSTEM.iter().for_each(|path| told.show(path));
-        ETC.iter().for_each(|name| told.show(Path::new("/etc").join(name)));
+        let mut args = BwrapArgs::default();
+        args.words(APART);
+        args.words(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
+        SYSTEM.iter().for_each(|path| args.show(path));
+        ETC.iter().for_each(|name| args.show(Path::new("/etc").join(name)));
         let tools = TOOLS.iter().chain(launch.tools);
         let tools = self.person.iter().flat_map(|person| tools.clone().map(|tool| person.join(tool)));
-        tools.for_each(|tool| told.show(tool));
+        tools.for_each(|tool| args.show(tool));
         // A directory of programs that contains the person's home would expose all of it.
         let holds_home = |path: &PathBuf| self.person.as_ref().is_some_and(|person| person.starts_with(path));
-        read_by(launch).into_iter().filter(|path| !holds_home(path)).for_each(|path| told.show(path));
-        self.repository.iter().for_each(|path| told.show(path));
+        read_by(launch).into_iter().filter(|path| !holds_home(path)).for_each(|path| args.show(path));
+        self.repository.iter().for_each(|path| args.show(path));
         let settings = self.home.join(SETTINGS);
         durable::replace(&settings, &repository::settings(&self.project).map_err(io::Error::other)?)?;
-        told.0.extend(["--ro-bind".into(), settings.into(), self.repository[0].join("config").into()]);
-        told.give(&self.root);
-        told.give(&self.home);
+        args.0.extend(["--ro-bind".into(), settings.into(), self.repository[0].join("config").into()]);
+        args.give(&self.root);
+        args.give(&self.home);
         // The agent must not decide which repository the worktree belongs to.
-        told.show(self.root.join(".git"));
-        told.words(&["--remount-ro", "/"]);
-        Ok(told.0)
+        args.show(self.root.join(".git"));
+        args.words(&["--remount-ro", "/"]);
+        Ok(args.0)
     }
 
     /// Adapts the variables of a program inside.

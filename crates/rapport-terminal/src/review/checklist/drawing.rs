@@ -36,15 +36,15 @@ impl Checklist {
         let height = area.height.saturating_sub(top + foot.len() as u16);
         let buffer = frame.buffer_mut();
         for (row, line) in (0..).zip(head) {
-            self.look.put(buffer, row, line);
+            self.appearance.put(buffer, row, line);
         }
         for (row, line) in (area.height.saturating_sub(foot.len() as u16)..).zip(foot) {
-            self.look.put(buffer, row, line);
+            self.appearance.put(buffer, row, line);
         }
         let tree = if columns >= SPLIT { columns * 11 / 20 } else { columns };
         let (rows, here) = self.visible(usize::from(height), tree, area.height >= TALL);
         for (row, line) in (top..).zip(rows) {
-            self.look.put(
+            self.appearance.put(
                 buffer,
                 row,
                 line.rows(if tree < columns { tree - 1 } else { tree }).swap_remove(0),
@@ -57,7 +57,7 @@ impl Checklist {
             buffer.set_style(row, plain.add_modifier(Modifier::REVERSED));
         }
         for (row, line) in (top..).zip(self.pane(usize::from(height), columns - tree)) {
-            self.look.put_at(buffer, tree as u16, row, line);
+            self.appearance.put_at(buffer, tree as u16, row, line);
         }
     }
 
@@ -96,7 +96,7 @@ impl Checklist {
             let line = self.node_line(*node, Line::new(Tone::Dim, &before));
             lines.push(line.then(self.beside(*node, usize::MAX)));
         }
-        lines.into_iter().map(|line| self.look.signed(line)).collect()
+        lines.into_iter().map(|line| self.appearance.signed(line)).collect()
     }
 
     fn head(&self, area: Rect) -> Vec<Line> {
@@ -228,7 +228,7 @@ impl Checklist {
             GroupMark::Some => Tone::Care,
             GroupMark::None => Tone::Dim,
         };
-        Line::new(tone, self.look.mark(mark))
+        Line::new(tone, self.appearance.mark(mark))
     }
 
     /// The comment on an item that is left out.

@@ -5,7 +5,7 @@ use std::io;
 use nix::sys::termios::{FlushArg, tcflush};
 use rapport_core::SessionId;
 
-use crate::channels::terminal::compose::{SentBy, compose};
+use crate::channels::terminal::composer::{SentBy, compose};
 use crate::channels::terminal::line_input;
 use crate::channels::terminal::one_key::{Pressed, explained, one_of};
 use crate::channels::terminal::safe;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use jiff::SignedDuration;
-use rapport::actions::{Details, Interrupted, Output, Ran, Stop};
+use rapport::actions::{BatchOutcome, Details, Interrupted, Output, Stop};
 use rapport_core::{ActionKind, ActionPlan};
 use tokio::sync::mpsc;
 
@@ -12,7 +12,7 @@ use super::{Nobody, Seen, Stage, details, execute, execute_within, plan, told};
 use crate::support::patience::wait_for;
 
 /// What a command that ran alone came to: exit code, output, what was left behind.
-fn command(ran: &Ran) -> (Option<i32>, &Output, &[String]) {
+fn command(ran: &BatchOutcome) -> (Option<i32>, &Output, &[String]) {
     match details(ran, 0) {
         Details::Command { exit, output, left_behind } => (*exit, output, left_behind),
         other => panic!("{other:?}"),
@@ -36,8 +36,8 @@ async fn commands_are_what_they_say() {
         ("echo x > /dev/tty || echo no terminal", "done", Some(0), "no terminal"),
     ];
     for (n, (line, said, exit, output)) in cases.into_iter().enumerate() {
-        let mut stage = Stage::at(stage.place.project.parent().unwrap());
-        stage.place.journal = stage.place.journal.join(n.to_string());
+        let mut stage = Stage::at(stage.site.project.parent().unwrap());
+        stage.site.journal = stage.site.journal.join(n.to_string());
         let ran = stage.run(&plan([execute(line)])).await;
         assert_eq!(told(&ran), [said], "{line}");
         let found = command(&ran);
@@ -98,7 +98,7 @@ async fn commands_run_where_and_with_what_the_plan_says() {
     };
     let ran = stage.run(&plan([kind("sub/"), kind("../outside"), kind("none"), kind("sub/file")])).await;
     let said = told(&ran);
-    let root = stage.place.project.canonicalize().unwrap();
+    let root = stage.site.project.canonicalize().unwrap();
     let home = std::env::var("HOME").unwrap();
     assert_eq!(command(&ran).1.text, format!("{}/sub\nblue $x; `y` {home}", root.display()));
     assert_eq!(said[1], "failed: cannot run it there: ../outside is outside the project");

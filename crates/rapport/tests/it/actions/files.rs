@@ -118,7 +118,7 @@ async fn a_link_that_leads_nowhere_is_not_written_through() {
 #[tokio::test]
 async fn the_journal_is_not_for_plans() {
     let mut stage = Stage::new();
-    stage.place.journal = stage.path(".rapport/batch");
+    stage.site.journal = stage.path(".rapport/batch");
     let ran = stage.run(&plan([overwrite(".rapport/batch/journal.jsonl", "x")])).await;
     let said = "failed: .rapport/batch/journal.jsonl is in the journal of this batch";
     assert_eq!(told(&ran), [said]);
@@ -134,7 +134,7 @@ async fn modes_are_kept_and_new_files_get_the_usual_one() {
     let plan = plan([edit("run.sh", &[("one", "two")]), overwrite("private", "two"), create("new", "new")]);
     assert_eq!(told(&stage.run(&plan).await), ["done", "done", "done"]);
     assert_eq!((mode("run.sh"), mode("private"), mode("new")), (0o755, 0o600, mode("usual")));
-    for kept in fs::read_dir(stage.place.journal.join("before")).unwrap() {
+    for kept in fs::read_dir(stage.site.journal.join("before")).unwrap() {
         let mode = kept.unwrap().metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o077, 0, "what only its owner may read stays so");
     }
@@ -173,7 +173,7 @@ fn plans_are_checked_against_the_project_on_disk() {
     let stage =
         Stage::new().with("a.txt", "one").with("sub/b", b"\0").with("../outside/secret.txt", "secret");
     symlink(stage.path("../outside"), stage.path("way_out")).unwrap();
-    let project = OnDisk::new(&stage.place.project).unwrap();
+    let project = OnDisk::new(&stage.site.project).unwrap();
     let kinds = [
         ("a.txt", PathKind::File),
         ("sub", PathKind::Directory),
@@ -228,14 +228,14 @@ fn nothing_is_written_outside_while_a_directory_is_swapped_for_a_link() {
             }
         });
         for n in 0..200 {
-            let mut place = stage.place.clone();
-            place.journal = root.join(format!("batch-{n}"));
-            let batch = ActionBatch { plan: &plan, place: &place, means: &stage.means };
+            let mut site = stage.site.clone();
+            site.journal = root.join(format!("batch-{n}"));
+            let batch = ActionBatch { plan: &plan, site: &site, config: &stage.config };
             let choices = [Choice::Run, Choice::Run];
             // It may succeed or fail, as the swaps go.
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             drop(runtime.block_on(batch.run(&choices, &Nobody, &mut |_| {}, &Stop::never())));
-            drop(undo(&place, LaterChanges::Keep));
+            drop(undo(&site, LaterChanges::Keep));
         }
         is_over.store(true, Ordering::Relaxed);
         swaps.join().unwrap();

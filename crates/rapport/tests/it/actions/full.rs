@@ -33,7 +33,7 @@ async fn full_in_the_middle_it_halts_and_everything_can_be_undone() {
     assert_eq!(stage.text("new/second.txt"), None, "not even a part of it");
 
     // The disk is still full.
-    let undone = undo(&stage.place, LaterChanges::Refuse).unwrap();
+    let undone = undo(&stage.site, LaterChanges::Refuse).unwrap();
     assert_eq!(
         (undone.restored, undone.removed),
         (vec!["a.txt".to_owned()], vec!["new/first.txt".to_owned()])

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rapport::actions::journal::Journal;
-use rapport::actions::{Choice, Interrupted, LaterChanges, Ran, Stop, undo};
+use rapport::actions::{BatchOutcome, Choice, Interrupted, LaterChanges, Stop, undo};
 use rapport::clock::Clock;
 use rapport_core::ActionPlan;
 
@@ -76,7 +76,7 @@ async fn the_process_that_is_killed() {
         "run" => drop(stage.run(&story()).await),
         "format" => drop(stage.run(&formatting()).await),
         "resume" => drop(stage.resume(&story(), Interrupted::GoOn).await),
-        "undo" => drop(undo(&stage.place, LaterChanges::Refuse).unwrap()),
+        "undo" => drop(undo(&stage.site, LaterChanges::Refuse).unwrap()),
         other => panic!("{other}"),
     }
 }
@@ -120,7 +120,7 @@ async fn killed_twice_it_goes_on_the_same() {
         if !is_killed(directory.path(), "run", point) {
             break;
         }
-        if Journal::is_in(&stage.place.journal) {
+        if Journal::is_in(&stage.site.journal) {
             is_killed(directory.path(), "resume", 1 + point % 7);
         }
         let ran = finish(&stage).await;
@@ -137,7 +137,7 @@ async fn killed_anywhere_it_can_be_undone() {
         if !is_killed(directory.path(), "run", point) {
             break;
         }
-        if Journal::is_in(&stage.place.journal) {
+        if Journal::is_in(&stage.site.journal) {
             stage.undo();
         }
         assert_eq!(without_commands(&stage), before, "point {point}");
@@ -157,7 +157,7 @@ async fn killed_anywhere_what_a_command_did_to_files_of_the_batch_is_undone() {
         }
         let is_formatted = stage.text("b.txt").is_some_and(|text| text.contains("formatted"));
         formatted += usize::from(is_formatted);
-        if Journal::is_in(&stage.place.journal) {
+        if Journal::is_in(&stage.site.journal) {
             let undone = stage.undo();
             let aside = undone.set_aside.get("b.txt").map(|path| std::fs::read_to_string(path).unwrap());
             assert_eq!(aside.as_deref(), is_formatted.then_some("1\nformatted\n"), "point {point}");
@@ -185,7 +185,7 @@ async fn killed_anywhere_what_commands_did_is_undone_with_git() {
             break;
         }
         points += 1;
-        if Journal::is_in(&stage.place.journal) {
+        if Journal::is_in(&stage.site.journal) {
             stage.undo();
         }
         let _ = std::fs::remove_dir(stage.path("new"));
@@ -223,9 +223,9 @@ async fn an_undo_killed_anywhere_is_finished_by_the_next() {
 }
 
 /// Resumes the batch to its end. If a command may have run, a person decides to continue.
-async fn finish(stage: &Stage) -> Ran {
+async fn finish(stage: &Stage) -> BatchOutcome {
     let plan = story();
-    if !Journal::is_in(&stage.place.journal) {
+    if !Journal::is_in(&stage.site.journal) {
         return stage.run(&plan).await;
     }
     let mut ran = stage.resume(&plan, Interrupted::Halt).await;
@@ -248,7 +248,7 @@ async fn finish(stage: &Stage) -> Ran {
 }
 
 /// Files are as written down, and each command ran once, or not at all where that was said.
-fn check(stage: &Stage, ran: &Ran, point: u32) {
+fn check(stage: &Stage, ran: &BatchOutcome, point: u32) {
     let mut files = stage.everything();
     let ran_commands = files.remove("new/ran.txt").unwrap_or_default();
     let mut wanted = expected();
@@ -281,10 +281,10 @@ async fn a_journal_has_the_times_of_its_clock() {
     let directory = tempfile::tempdir().unwrap();
     let mut stage = stage(directory.path());
     let then: jiff::Timestamp = "2001-02-03T04:05:06Z".parse().unwrap();
-    stage.place.clock = Clock::from_fn(move || then);
+    stage.site.clock = Clock::from_fn(move || then);
     stage.run(&plan([create("a", "a")])).await;
-    undo(&stage.place, LaterChanges::Refuse).unwrap();
-    let journal = std::fs::read_to_string(stage.place.journal.join("journal.jsonl")).unwrap();
+    undo(&stage.site, LaterChanges::Refuse).unwrap();
+    let journal = std::fs::read_to_string(stage.site.journal.join("journal.jsonl")).unwrap();
     let times: Vec<_> = journal
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap()["at"].clone())
@@ -298,8 +298,8 @@ async fn a_journal_cut_short_anywhere_has_what_was_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
     let stage = stage(directory.path());
     stage.run(&plan([create("a", "a"), edit("b.txt", &[("one", "1")])])).await;
-    let whole = std::fs::read(stage.place.journal.join("journal.jsonl")).unwrap();
-    let facts = Journal::open(&stage.place.journal, None, Clock::system()).unwrap().facts().to_vec();
+    let whole = std::fs::read(stage.site.journal.join("journal.jsonl")).unwrap();
+    let facts = Journal::open(&stage.site.journal, None, Clock::system()).unwrap().facts().to_vec();
     let other = directory.path().join("other");
     std::fs::create_dir(&other).unwrap();
     for length in 0..=whole.len() {

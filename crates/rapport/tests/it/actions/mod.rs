@@ -18,8 +18,8 @@ use std::sync::Mutex;
 
 use jiff::SignedDuration;
 use rapport::actions::{
-    ActionBatch, ActionMeans, BatchSite, Choice, Details, Interrupted, LaterChanges, Live, Outcome, Pending,
-    Ran, Requester, Stop, Undone, undo,
+    ActionBatch, ActionConfig, BatchOutcome, BatchSite, Choice, Details, Interrupted, LaterChanges, Live,
+    Outcome, Pending, Requester, Stop, Undone, undo,
 };
 use rapport::clock::Clock;
 use rapport_core::{Action, ActionKind, ActionPlan, Replacement, Resource};
@@ -29,8 +29,8 @@ const KEEPER: &str = env!("CARGO_BIN_EXE_rapport");
 
 /// A project in a directory of its own, and a place for the journal.
 struct Stage {
-    place: BatchSite,
-    means: ActionMeans,
+    site: BatchSite,
+    config: ActionConfig,
     _directory: Option<TempDir>,
 }
 
@@ -44,14 +44,14 @@ impl Stage {
 
     /// In an existing directory.
     fn at(directory: &Path) -> Self {
-        let place = BatchSite {
+        let site = BatchSite {
             project: directory.join("project"),
             journal: directory.join("batch"),
             seals: None,
             clock: Clock::system(),
         };
-        fs::create_dir_all(&place.project).unwrap();
-        Self { place, means: ActionMeans::new(KEEPER), _directory: None }
+        fs::create_dir_all(&site.project).unwrap();
+        Self { site, config: ActionConfig::new(KEEPER), _directory: None }
     }
 
     /// With this file.
@@ -67,7 +67,7 @@ impl Stage {
     }
 
     fn path(&self, path: &str) -> PathBuf {
-        self.place.project.join(path)
+        self.site.project.join(path)
     }
 
     fn text(&self, path: &str) -> Option<String> {
@@ -77,26 +77,26 @@ impl Stage {
     /// Every file and directory of the project, and what is in it.
     fn everything(&self) -> BTreeMap<String, String> {
         let mut found = BTreeMap::new();
-        gather(&self.place.project, "", &mut found);
+        gather(&self.site.project, "", &mut found);
         found
     }
 
     fn batch<'a>(&'a self, plan: &'a ActionPlan) -> ActionBatch<'a> {
-        ActionBatch { plan, place: &self.place, means: &self.means }
+        ActionBatch { plan, site: &self.site, config: &self.config }
     }
 
     /// Runs all of it.
-    async fn run(&self, plan: &ActionPlan) -> Ran {
+    async fn run(&self, plan: &ActionPlan) -> BatchOutcome {
         let choices = vec![Choice::Run; plan.actions.len()];
         self.batch(plan).run(&choices, &Nobody, &mut |_| {}, &Stop::never()).await.unwrap()
     }
 
-    async fn resume(&self, plan: &ActionPlan, interrupted: Interrupted) -> Ran {
+    async fn resume(&self, plan: &ActionPlan, interrupted: Interrupted) -> BatchOutcome {
         self.batch(plan).resume(interrupted, &Nobody, &mut |_| {}, &Stop::never()).await.unwrap()
     }
 
     fn undo(&self) -> Undone {
-        undo(&self.place, LaterChanges::Refuse).unwrap()
+        undo(&self.site, LaterChanges::Refuse).unwrap()
     }
 }
 
@@ -150,7 +150,7 @@ impl Seen {
 }
 
 /// A batch in a few words for each action.
-fn told(ran: &Ran) -> Vec<String> {
+fn told(ran: &BatchOutcome) -> Vec<String> {
     ran.actions.iter().map(|settled| short(&settled.outcome)).collect()
 }
 
@@ -163,7 +163,7 @@ fn short(outcome: &Outcome) -> String {
 }
 
 /// The details of an action that has some.
-fn details(ran: &Ran, n: usize) -> &Details {
+fn details(ran: &BatchOutcome, n: usize) -> &Details {
     match &ran.actions[n].outcome {
         Outcome::Done { details } | Outcome::Failed { details, .. } => details,
         Outcome::Skipped { reason } => panic!("skipped: {reason}"),

@@ -51,8 +51,8 @@ async fn nothing_is_replaced_or_taken_that_the_plan_does_not_name() {
     .into_iter()
     .enumerate()
     {
-        let mut stage = Stage::at(stage.place.project.parent().unwrap());
-        stage.place.journal = stage.place.journal.join(n.to_string());
+        let mut stage = Stage::at(stage.site.project.parent().unwrap());
+        stage.site.journal = stage.site.journal.join(n.to_string());
         assert_eq!(told(&stage.run(&plan([kind])).await), [why]);
         assert_eq!(stage.everything(), before, "{why}");
     }
@@ -65,12 +65,12 @@ async fn what_was_changed_since_is_left_alone() {
     stage.run(&plan([delete("a.txt"), move_file("b.txt", "c.txt"), execute("true")])).await;
     stage.write("a.txt", "mine\n");
     stage.write("c.txt", "changed\n");
-    let refused = undo(&stage.place, LaterChanges::Refuse).unwrap_err();
+    let refused = undo(&stage.site, LaterChanges::Refuse).unwrap_err();
     assert!(
         matches!(refused, UndoError::ChangedLater { ref files, .. } if *files == ["a.txt", "c.txt"]),
         "{refused}"
     );
-    let undone = undo(&stage.place, LaterChanges::Keep).unwrap();
+    let undone = undo(&stage.site, LaterChanges::Keep).unwrap();
     assert_eq!(
         (undone.kept, undone.restored),
         (vec!["a.txt".into(), "c.txt".into()], vec!["b.txt".to_owned()])

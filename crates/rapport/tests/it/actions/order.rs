@@ -80,7 +80,7 @@ async fn a_batch_is_run_once_and_resumed_with_its_own_plan() {
     let other = plan([create("b", "")]);
     let resumed = stage.batch(&first).resume(Interrupted::Halt, &Nobody, &mut |_| {}, &Stop::never()).await;
     assert!(matches!(resumed, Err(ActionError::NoBatch { .. })), "{resumed:?}");
-    assert!(!stage.place.journal.exists(), "looking leaves nothing");
+    assert!(!stage.site.journal.exists(), "looking leaves nothing");
     stage.run(&first).await;
     let again = stage.batch(&first).run(&[Choice::Run], &Nobody, &mut |_| {}, &Stop::never()).await;
     assert!(matches!(again, Err(ActionError::NotNew { .. })), "{again:?}");
@@ -199,7 +199,7 @@ async fn two_processes_do_not_carry_out_the_same_batch() {
     let other = async {
         heard.recv().await.unwrap();
         let other = batch.resume(Interrupted::Halt, &Nobody, &mut |_| {}, &Stop::never()).await;
-        let undo = rapport::actions::undo(&stage.place, rapport::actions::LaterChanges::Keep);
+        let undo = rapport::actions::undo(&stage.site, rapport::actions::LaterChanges::Keep);
         stopper.stop();
         (other.unwrap_err().to_string(), undo.unwrap_err().to_string())
     };
@@ -207,6 +207,6 @@ async fn two_processes_do_not_carry_out_the_same_batch() {
     let mut observer = |_: rapport::actions::Live<'_>| {};
     let (ran, (other, undo)) = tokio::join!(batch.run(&choices, &requester, &mut observer, &stop), other);
     ran.unwrap();
-    let busy = format!("another process is working on the batch in {}", stage.place.journal.display());
+    let busy = format!("another process is working on the batch in {}", stage.site.journal.display());
     assert_eq!((other, undo), (busy.clone(), busy));
 }

@@ -29,7 +29,7 @@ async fn file_40_read_shows_files_of_the_project() {
         (".", "failed: \".\" is not the path of a file"),
         ("../outside/secret", "failed: ../outside/secret is outside the project"),
     ] {
-        let stage = Stage::at(&stage.place.project.join("..").join(path.replace(['.', '/'], "_")));
+        let stage = Stage::at(&stage.site.project.join("..").join(path.replace(['.', '/'], "_")));
         stage.write("../../outside/secret", "secret");
         assert_eq!(told(&stage.run(&plan([read(path)])).await), [said]);
     }
@@ -79,20 +79,20 @@ async fn only_pages_are_read_from_elsewhere() {
 async fn file_40_research_runs_the_program_of_the_settings() {
     let mut stage = Stage::new();
     let script = "for query; do echo \"[$query]\"; done";
-    stage.means.research_command = ["sh", "-c", script, "search"].map(Into::into).into();
+    stage.config.research_command = ["sh", "-c", script, "search"].map(Into::into).into();
     let research = |queries: [&str; 2]| ActionKind::Research { queries: queries.map(Into::into).into() };
     let ran = stage.run(&plan([research(["paint that dries", "$(rm -rf x); -n"])])).await;
     let text = "[paint that dries]\n[$(rm -rf x); -n]".to_owned();
     assert_eq!(details(&ran, 0), &Details::Research { text });
 
     let mut stage = Stage::new();
-    stage.means.research_command = ["seq", "1"].map(Into::into).into();
+    stage.config.research_command = ["seq", "1"].map(Into::into).into();
     let ran = stage.run(&plan([ActionKind::Research { queries: vec!["300".into()] }])).await;
     let Details::Research { text } = details(&ran, 0) else { panic!() };
     assert!(text.starts_with("(The first 200 of 300 lines are left out.)\n\n201\n"), "{text}");
 
     let mut stage = Stage::new();
-    stage.means.research_command = vec!["program_that_is_not_here".into()];
+    stage.config.research_command = vec!["program_that_is_not_here".into()];
     let ran = stage.run(&plan([research(["a", "b"])])).await;
     assert_eq!(told(&ran), ["failed: program_that_is_not_here: exit code 127"]);
 }

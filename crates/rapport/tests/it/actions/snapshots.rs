@@ -11,7 +11,7 @@ use super::{Stage, create, edit, execute, plan, told};
 
 pub(super) fn git(stage: &Stage) {
     let run = |args: &[&str]| {
-        let done = Command::new("git").args(args).current_dir(&stage.place.project).output().unwrap();
+        let done = Command::new("git").args(args).current_dir(&stage.site.project).output().unwrap();
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
     };
     run(&["init", "-q", "."]);
@@ -56,8 +56,8 @@ async fn what_others_changed_since_is_left_and_listed() {
     git(&stage);
     stage.run(&plan([execute("echo 1 > a.txt; echo 2 > b.txt")])).await;
     stage.write("a.txt", "mine\n");
-    assert!(undo(&stage.place, LaterChanges::Refuse).is_err());
-    let undone = undo(&stage.place, LaterChanges::Keep).unwrap();
+    assert!(undo(&stage.site, LaterChanges::Refuse).is_err());
+    let undone = undo(&stage.site, LaterChanges::Keep).unwrap();
     assert_eq!((undone.kept, undone.restored), (vec!["a.txt".to_owned()], vec!["b.txt".to_owned()]));
     assert_eq!(stage.text("a.txt").as_deref(), Some("mine\n"));
 }
@@ -78,8 +78,8 @@ async fn what_is_taken_back_is_set_aside() {
 async fn a_project_in_a_part_of_a_repository_is_undone_alone() {
     let stage = Stage::new().with("app/a.txt", "a\n").with("lib/b.txt", "b\n");
     git(&stage);
-    let mut inner = Stage::at(stage.place.project.parent().unwrap());
-    inner.place.project = stage.path("app");
+    let mut inner = Stage::at(stage.site.project.parent().unwrap());
+    inner.site.project = stage.path("app");
     inner.run(&plan([execute("echo 1 > a.txt; echo 2 > new.txt; echo 3 > ../lib/b.txt")])).await;
     let undone = inner.undo();
     assert_eq!((undone.restored, undone.removed), (vec!["a.txt".to_owned()], vec!["new.txt".to_owned()]));

@@ -76,12 +76,12 @@ async fn files_changed_after_the_batch_are_named_and_kept() {
     stage.write("new/deep/mine.txt", "mine");
     fs::remove_file(stage.path("b.txt")).unwrap();
     let before = stage.everything();
-    match undo(&stage.place, LaterChanges::Refuse) {
+    match undo(&stage.site, LaterChanges::Refuse) {
         Err(UndoError::ChangedLater { files, .. }) => assert_eq!(files, ["a.txt", "b.txt"]),
         other => panic!("{other:?}"),
     }
     assert_eq!(stage.everything(), before, "nothing was done");
-    let undone = undo(&stage.place, LaterChanges::Keep).unwrap();
+    let undone = undo(&stage.site, LaterChanges::Keep).unwrap();
     assert_eq!(undone.kept, ["a.txt", "b.txt"]);
     assert_eq!(undone.removed, ["new/deep/file.txt"]);
     assert_eq!(stage.text("a.txt").unwrap(), "mine");
@@ -126,7 +126,7 @@ async fn what_somebody_did_in_the_middle_of_a_batch_is_theirs() {
     let requester = Yes;
     let ran = batch.resume(Interrupted::Halt, &requester, &mut |_| {}, &Stop::never()).await.unwrap();
     assert_eq!(told(&ran), ["done", "done", "done"]);
-    match undo(&stage.place, LaterChanges::Refuse) {
+    match undo(&stage.site, LaterChanges::Refuse) {
         Err(UndoError::ChangedLater { files, .. }) => assert_eq!(files, ["a.txt"]),
         other => panic!("{other:?}"),
     }
@@ -155,8 +155,8 @@ async fn a_file_that_became_a_link_is_not_followed() {
     stage.run(&plan([overwrite("a.txt", "1")])).await;
     fs::remove_file(stage.path("a.txt")).unwrap();
     std::os::unix::fs::symlink("../outside/file", stage.path("a.txt")).unwrap();
-    assert!(matches!(undo(&stage.place, LaterChanges::Refuse), Err(UndoError::ChangedLater { .. })));
-    assert_eq!(undo(&stage.place, LaterChanges::Keep).unwrap().kept, ["a.txt"]);
+    assert!(matches!(undo(&stage.site, LaterChanges::Refuse), Err(UndoError::ChangedLater { .. })));
+    assert_eq!(undo(&stage.site, LaterChanges::Keep).unwrap().kept, ["a.txt"]);
     assert_eq!(stage.text("../outside/file").unwrap(), "1");
 }
 
@@ -164,20 +164,20 @@ async fn a_file_that_became_a_link_is_not_followed() {
 async fn a_damaged_journal_undoes_nothing() {
     let stage = stage();
     stage.run(&plan(kinds())).await;
-    let journal = stage.place.journal.join("journal.jsonl");
+    let journal = stage.site.journal.join("journal.jsonl");
     let good = fs::read_to_string(&journal).unwrap();
     let before = stage.everything();
     fs::write(&journal, good.replacen("a.txt", "b.txt", 1)).unwrap();
-    let error = undo(&stage.place, LaterChanges::Keep).unwrap_err().to_string();
+    let error = undo(&stage.site, LaterChanges::Keep).unwrap_err().to_string();
     assert!(error.contains("is damaged: its checksum is wrong"), "{error}");
     assert_eq!(stage.everything(), before);
 
     // A line that was cut short was never acknowledged.
     fs::write(&journal, format!("{good}{{\"v\":1,\"se")).unwrap();
-    for kept in fs::read_dir(stage.place.journal.join("before")).unwrap() {
+    for kept in fs::read_dir(stage.site.journal.join("before")).unwrap() {
         fs::write(kept.unwrap().path(), "something else").unwrap();
     }
-    let error = undo(&stage.place, LaterChanges::Keep).unwrap_err().to_string();
+    let error = undo(&stage.site, LaterChanges::Keep).unwrap_err().to_string();
     assert!(error.contains("its content does not match its name"), "{error}");
     assert_eq!(stage.everything(), before, "nothing wrong is brought back, and nothing is half undone");
 }
@@ -185,7 +185,7 @@ async fn a_damaged_journal_undoes_nothing() {
 #[test]
 fn where_there_was_no_batch_there_is_nothing_to_undo() {
     let stage = stage();
-    let error = undo(&stage.place, LaterChanges::Refuse).unwrap_err().to_string();
-    assert_eq!(error, format!("there is no batch in {}", stage.place.journal.display()));
-    assert!(!stage.place.journal.exists());
+    let error = undo(&stage.site, LaterChanges::Refuse).unwrap_err().to_string();
+    assert_eq!(error, format!("there is no batch in {}", stage.site.journal.display()));
+    assert!(!stage.site.journal.exists());
 }

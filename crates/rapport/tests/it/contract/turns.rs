@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use rapport::actions::{ActionMeans, Pending};
+use rapport::actions::{ActionConfig, Pending};
 use rapport::agents::AgentsByName;
 use rapport::clock::{self, Clock};
 use rapport::engine::socket::person_here;
@@ -206,7 +206,7 @@ impl Process {
             batches: Batches::of(project, Naming::ByTurn),
             plan_name: None,
             seals: None,
-            means: ActionMeans::new("no command is run"),
+            config: ActionConfig::new("no command is run"),
             helpers: Arc::new(NoHelpers),
         };
         let engine = Engine::start(Parts {

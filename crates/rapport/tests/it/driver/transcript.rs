@@ -113,14 +113,14 @@ fn what_was_told_is_found_in_every_form_and_only_whole() {
     let said = r#"{"type":"assistant","message":{"content":[{"type":"text","text":"Do it"}]}}"#;
     let longer = r#"{"type":"user","message":{"content":"Do it again"}}"#;
     for (line, expected) in [(plain, 1), (blocks, 1), (joined, 1), (said, 0), (longer, 0)] {
-        assert_eq!(read(&[line]).times_told("Do it"), expected, "{line}");
+        assert_eq!(read(&[line]).times_sent("Do it"), expected, "{line}");
     }
-    assert_eq!(read(&[plain, said, blocks]).times_told("Do it"), 2, "told twice");
+    assert_eq!(read(&[plain, said, blocks]).times_sent("Do it"), 2, "told twice");
     let pieces = r#"{"type":"user","message":{"content":[{"type":"text","text":"Do it\n\nHere are my answers to your questions:\n\n"},{"type":"text","text":"Q1: ?"}]}}"#;
     for told in ["Do it", "Do it\n\nHere are my answers to your questions:\n\nQ1: ?"] {
-        assert_eq!(read(&[pieces]).times_told(told), 1, "told in two pieces");
+        assert_eq!(read(&[pieces]).times_sent(told), 1, "told in two pieces");
     }
-    assert_eq!(read(&[joined]).times_told("Here are my answers to your questions:\n\nQ1: ?"), 1);
+    assert_eq!(read(&[joined]).times_sent("Here are my answers to your questions:\n\nQ1: ?"), 1);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The checklist: how it looks at any size, and what its keys do.
 
 use rapport::channels::terminal::Size;
+use rapport::channels::terminal::review::appearance::{Appearance, Signs};
 use rapport::channels::terminal::review::checklist::{Checklist, ChecklistCommand, Node};
-use rapport::channels::terminal::review::look::{Look, Signs};
 use rapport::channels::terminal::review::{Group, Pick, Selection};
 use rapport::channels::terminal::style::{ColourChoice, Theme};
 use ratatui::Terminal;
@@ -48,7 +48,7 @@ fn file_33_five_hundred_actions_scrolled() {
 
 #[test]
 fn ascii_where_there_is_nothing_else() {
-    let look = Look { theme: Theme::Mono, signs: Signs::Ascii };
+    let look = Appearance { theme: Theme::Mono, signs: Signs::Ascii };
     let mut list = Checklist::new(&plans::bootstrap(), look, Size { columns: 60, rows: 24 });
     press(&mut list, "down space");
     let text = shown(&list, 60, 24);
@@ -62,7 +62,7 @@ fn the_locale_and_the_console_decide_about_signs() {
         let env = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
-        Look::choose(ColourChoice::Auto, env).signs
+        Appearance::choose(ColourChoice::Auto, env).signs
     };
     assert_eq!(signs(&[("LANG", "en_US.UTF-8")]), Signs::Unicode);
     assert_eq!(signs(&[("LANG", "C.utf8"), ("TERM", "xterm")]), Signs::Unicode);
@@ -75,7 +75,7 @@ fn the_locale_and_the_console_decide_about_signs() {
 #[test]
 fn no_colour_without_colours_but_a_row_to_be_seen() {
     for (theme, has_colour) in [(Theme::Mono, false), (Theme::Colour, true)] {
-        let look = Look { theme, signs: Signs::Unicode };
+        let look = Appearance { theme, signs: Signs::Unicode };
         let list = Checklist::new(&plans::bootstrap(), look, Size { columns: 80, rows: 24 });
         let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
         terminal.draw(|frame| list.draw(frame)).unwrap();

@@ -10,14 +10,14 @@ mod summary;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use rapport::channels::terminal::Size;
+use rapport::channels::terminal::review::appearance::{Appearance, Signs};
 use rapport::channels::terminal::review::checklist::{Checklist, ChecklistCommand};
-use rapport::channels::terminal::review::look::{Look, Signs};
 use rapport::channels::terminal::style::Theme;
 use rapport_core::ActionPlan;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-const LOOK: Look = Look { theme: Theme::Mono, signs: Signs::Unicode };
+const LOOK: Appearance = Appearance { theme: Theme::Mono, signs: Signs::Unicode };
 
 fn checklist(plan: &ActionPlan, columns: usize, rows: usize) -> Checklist {
     Checklist::new(plan, LOOK, Size { columns, rows })

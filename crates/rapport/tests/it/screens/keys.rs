@@ -1,21 +1,21 @@
 //! The effect of each key: a card, the keys, and the submitted act or the position of the cursor afterwards.
 
-use rapport::channels::terminal::ask::AskCard;
 use rapport::channels::terminal::editor::Editor;
 use rapport::channels::terminal::keys::Intent;
+use rapport::channels::terminal::question_card::QuestionCard;
 use rapport_core::{Act, Ask, NewQuestion, Permission, Purpose, Reply};
 
 use super::{Sitting, key};
 use crate::support::stage::{self, Stage};
 
-fn card(draft: NewQuestion) -> AskCard {
+fn card(draft: NewQuestion) -> QuestionCard {
     let (mut stage, _) = Stage::new("Add user authentication");
     stage.ask(Ask::Questions(vec![draft]));
-    AskCard::new(stage.view().questions[0].clone())
+    QuestionCard::new(stage.view().questions[0].clone())
 }
 
 /// Presses keys on a card and returns what the last one meant.
-fn press(card: &mut AskCard, keys: &str) -> Intent {
+fn press(card: &mut QuestionCard, keys: &str) -> Intent {
     keys.split(' ').map(|name| card.key(key(name))).last().expect("a key")
 }
 
@@ -158,7 +158,7 @@ fn the_answer_before_is_preselected() {
     let with = |draft: NewQuestion, previous: &str| {
         let mut question = card(draft).question;
         question.previous = Some(previous.into());
-        AskCard::new(question)
+        QuestionCard::new(question)
     };
     let one = with(stage::auth(), "OAuth only");
     assert_eq!((one.cursor, one.typing), (2, false));

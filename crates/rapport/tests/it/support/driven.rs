@@ -6,8 +6,8 @@ use std::time::Duration;
 use rapport::agents::claude::{Claude, ClaudeConfig};
 use rapport::agents::{Agent, AgentReport, Command, Controls, Report, RunId};
 use rapport_core::{
-    AgentDid, AnsweredQuestion, Ask, By, CallId, CallReply, ConversationId, Leave, Order, Progress, Said,
-    TurnId, TurnKind,
+    AgentDid, AnsweredQuestion, Ask, By, CallId, CallReply, ConversationId, Leave, Order, Progress,
+    SentMessage, TurnId, TurnKind,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -110,19 +110,19 @@ pub(crate) fn order() -> Order {
         kind: TurnKind::Work,
         conversation: ConversationId::new(CONVERSATION),
         prompt: "add auth".into(),
-        told_before: 0,
+        sent_before: 0,
         system: None,
         folder: None,
         tools: false,
         linger: None,
         replies: Vec::new(),
-        said: Vec::new(),
+        messages: Vec::new(),
     }
 }
 
 /// Something said in the middle of the turn of [`order`].
-pub(crate) fn said(number: u32, text: &str) -> Said {
-    Said { turn: TurnId(1), number, text: text.into() }
+pub(crate) fn said(number: u32, text: &str) -> SentMessage {
+    SentMessage { turn: TurnId(1), number, text: text.into() }
 }
 
 /// The answers of a person at the terminal.

@@ -24,7 +24,7 @@ const ENGINE: [(&str, &[&str]); 13] = [
     ("threads", &[]),
     ("turns", &["actions", "config", "projects", "seals", "stores", "threads"]),
     ("workers", &["clock", "projects"]),
-    ("agents", &["config", "environment", "projects", "workers"]),
+    ("agents", &["clock", "config", "environment", "projects", "workers"]),
     ("planners", &["agents"]),
     (
         "engine",

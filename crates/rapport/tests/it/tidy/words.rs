@@ -51,7 +51,7 @@ const REPLACED: [(&str, &str); 8] = [
 ];
 
 /// Names of files that were replaced: a file is named after the thing in it.
-const REPLACED_FILES: [(&str, &str); 59] = [
+const REPLACED_FILES: [(&str, &str); 70] = [
     ("beside", "neighbours"),
     ("beside_turns", "unaddressed_texts"),
     ("enriched", "project_task"),
@@ -110,6 +110,17 @@ const REPLACED_FILES: [(&str, &str); 59] = [
     ("told", "context"),
     ("trial", "crash_points"),
     ("waiting", "wait"),
+    ("closest", "closest_match"),
+    ("compose", "composer"),
+    ("confirm", "confirmation_card"),
+    ("cut", "extraction"),
+    ("ends", "world"),
+    ("fold", "facts"),
+    ("hurried", "timed_body"),
+    ("known", "known_projects"),
+    ("take_over", "project_update"),
+    ("unopened", "lazy_store"),
+    ("verify", "verifier"),
     ("would", "foreign_preview"),
 ];
 

@@ -144,7 +144,7 @@ impl Waiting {
             _ if self.channel == RequestChannel::Server => {
                 wire::elicitation_reply(&self.request, Consent::Cancel, &Map::new())
             }
-            CallReply::Answers(told) => self.allow(&wire::with_answers(&self.input, told)),
+            CallReply::Answers(answers) => self.allow(&wire::with_answers(&self.input, answers)),
             CallReply::Allow { .. } => self.allow(&self.input),
             CallReply::Deny { message, .. } => match self.channel {
                 RequestChannel::Hook => wire::hook_deny(&self.request, message),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rapport_core::Leave;
 use tokio::time::{Instant, timeout};
 
-use crate::agents::claude::process::Process;
+use crate::agents::claude::process::AgentProcess;
 
 /// The progress of ending a run. The first reason is the one that is reported.
 #[derive(Debug, Default)]
@@ -99,7 +99,7 @@ impl Ending {
     }
 
     /// The report about the end.
-    pub(super) async fn leave(self, program: &Path, process: &mut Process, patience: Duration) -> Leave {
+    pub(super) async fn leave(self, program: &Path, process: &mut AgentProcess, patience: Duration) -> Leave {
         let program = program.display();
         if self.closed_its_output() {
             return Leave::Failed { reason: format!("{program} closed its output") };

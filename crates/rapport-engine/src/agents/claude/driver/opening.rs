@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use rapport_core::{CallId, CallReply, Order, Said, TurnKind};
+use rapport_core::{CallId, CallReply, Order, SentMessage, TurnKind};
 
 use crate::agents::claude::channel::CliChannel;
 use crate::agents::claude::command::{DEFAULT, Opening, PLAN};
@@ -17,76 +17,88 @@ const GO_AHEAD: &str = "Yes, go ahead: you may leave plan mode and carry out the
 const CALL_AGAIN: &str = "I replied to this form of your tool, but the call was interrupted. Call the tool again: it gets my reply";
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Start {
+pub(super) struct ConversationStart {
     pub(super) opening: Opening,
     /// The first message; `None` if the agent will repeat a deferred call.
     pub(super) message: Option<String>,
     /// Calls whose replies are in the conversation as soon as the agent prints its first output.
-    pub(super) told: Vec<CallId>,
+    pub(super) arriving: Vec<CallId>,
     /// Messages of the turn that are not in the conversation.
-    pub(super) said: Vec<Said>,
+    pub(super) unsent: Vec<SentMessage>,
     /// Whether the agent will repeat a deferred call before it can read anything else.
     pub(super) repeats_call: bool,
 }
 
 /// Derives the start from the order and the state of the conversation.
-pub(super) fn start(order: &Order, transcript: &Transcript, channel: CliChannel) -> Start {
+pub(super) fn start(order: &Order, transcript: &Transcript, channel: CliChannel) -> ConversationStart {
     // A permission told by message is not used yet: the agent asks for it again, and gets it then.
     let arrives = |call: &CallId, reply: &CallReply| {
         matches!(reply, CallReply::Answers(_)) || has_result(transcript, channel, call, reply)
     };
     let arriving = order.replies.iter().filter(|(call, reply)| arrives(call, reply));
     let calls = || arriving.map(|(call, _)| call.clone()).collect();
-    let said: Vec<_> =
-        order.said.iter().filter(|said| !is_said(transcript, channel, said)).cloned().collect();
+    let unsent: Vec<_> =
+        order.messages.iter().filter(|message| !is_sent(transcript, channel, message)).cloned().collect();
     if !transcript.exists() {
         let message = joined([Some(order.prompt.clone()), answers_message(&order.replies)]);
-        return Start { opening: Opening::Fresh, message, told: calls(), said, repeats_call: false };
+        return ConversationStart {
+            opening: Opening::Fresh,
+            message,
+            arriving: calls(),
+            unsent,
+            repeats_call: false,
+        };
     }
     let opening = Opening::Resumed;
-    let asked_again = |said| Start { opening, message: None, told: Vec::new(), said, repeats_call: true };
+    let asked_again = |unsent| ConversationStart {
+        opening,
+        message: None,
+        arriving: Vec::new(),
+        unsent,
+        repeats_call: true,
+    };
     if order.replies.iter().any(|(call, _)| transcript.is_deferred(call)) {
-        return asked_again(said);
+        return asked_again(unsent);
     }
-    let is_told = transcript.times_told(&order.prompt) > order.told_before;
-    let prompt = (!is_told).then(|| order.prompt.clone());
+    let has_prompt = transcript.times_sent(&order.prompt) > order.sent_before;
+    let prompt = (!has_prompt).then(|| order.prompt.clone());
     let message = joined([prompt, untold_answers(order, transcript, channel)]);
-    if message.is_none() && said.is_empty() && transcript.has_deferred() {
-        return asked_again(said);
+    if message.is_none() && unsent.is_empty() && transcript.has_deferred() {
+        return asked_again(unsent);
     }
     let otherwise = match order.kind {
         TurnKind::TurnPlan => SAY_ALL,
         TurnKind::Plan | TurnKind::Work | TurnKind::Chat => GO_ON,
     };
     // Later messages tell the agent how to continue.
-    let message = message.or_else(|| said.is_empty().then(|| otherwise.into()));
-    Start { opening, message, told: calls(), said, repeats_call: false }
+    let message = message.or_else(|| unsent.is_empty().then(|| otherwise.into()));
+    ConversationStart { opening, message, arriving: calls(), unsent, repeats_call: false }
 }
 
 /// The message on the command line: the first message, or the later ones if there is none. If there is a first
 /// message, the later ones are delivered in the next turn.
-pub(super) fn printed_message(start: &Start) -> (String, Vec<u32>) {
+pub(super) fn printed_message(start: &ConversationStart) -> (String, Vec<u32>) {
     match &start.message {
         Some(message) => (message.clone(), Vec::new()),
-        None if start.said.is_empty() => (GO_ON.into(), Vec::new()),
+        None if start.unsent.is_empty() => (GO_ON.into(), Vec::new()),
         None => {
-            let words: Vec<_> = start.said.iter().map(|said| said.text.as_str()).collect();
-            (words.join("\n\n"), start.said.iter().map(|said| said.number).collect())
+            let words: Vec<_> = start.unsent.iter().map(|message| message.text.as_str()).collect();
+            (words.join("\n\n"), start.unsent.iter().map(|message| message.number).collect())
         }
     }
 }
 
 /// The messages of the turn that are in the conversation, by number.
-pub(super) fn read(order: &Order, start: &Start) -> Vec<u32> {
-    let is_left = |number: u32| start.said.iter().any(|said| said.number == number);
-    order.said.iter().map(|said| said.number).filter(|number| !is_left(*number)).collect()
+pub(super) fn read(order: &Order, start: &ConversationStart) -> Vec<u32> {
+    let is_left = |number: u32| start.unsent.iter().any(|message| message.number == number);
+    order.messages.iter().map(|message| message.number).filter(|number| !is_left(*number)).collect()
 }
 
 /// Whether the conversation contains a message. Messages on the command line have no name.
-fn is_said(transcript: &Transcript, channel: CliChannel, said: &Said) -> bool {
+fn is_sent(transcript: &Transcript, channel: CliChannel, message: &SentMessage) -> bool {
     match channel {
-        CliChannel::Live => transcript.has_said(&message_ids::name(said)),
-        CliChannel::Print => transcript.times_told(&said.text) > 0,
+        CliChannel::Live => transcript.has_message(&message_ids::name(message)),
+        CliChannel::Print => transcript.times_sent(&message.text) > 0,
     }
 }
 
@@ -157,8 +169,8 @@ fn in_words<'a>(
     reply: &'a CallReply,
 ) -> Vec<(&'a str, Cow<'a, str>)> {
     match reply {
-        CallReply::Answers(told) => {
-            told.iter().map(|told| (told.question.as_str(), told.attributed().into())).collect()
+        CallReply::Answers(answers) => {
+            answers.iter().map(|answer| (answer.question.as_str(), answer.attributed().into())).collect()
         }
         CallReply::Allow { asked } if transcript.leaves_plan_mode(call) => vec![(asked, GO_AHEAD.into())],
         CallReply::Allow { asked } => vec![(asked, "Allow once".into())],
@@ -185,13 +197,13 @@ mod tests {
             kind: TurnKind::TurnPlan,
             conversation: ConversationId::new("c"),
             prompt: "Plan it".into(),
-            told_before: 0,
+            sent_before: 0,
             system: None,
             folder: Some("01".into()),
             tools: false,
             linger: None,
             replies: Vec::new(),
-            said: Vec::new(),
+            messages: Vec::new(),
         };
         let told = r#"{"type":"user","message":{"content":"Plan it"}}"#;
         let start = start(&order, &Transcript::read(told.as_bytes()).unwrap(), CliChannel::Live);
@@ -216,7 +228,7 @@ mod tests {
         {
             let transcript = Transcript::read(lines.join("\n").as_bytes()).unwrap();
             let start = start(&order, &transcript, CliChannel::Live);
-            assert_eq!((start.message.as_deref(), start.told), (Some(GO_ON), arrived));
+            assert_eq!((start.message.as_deref(), start.arriving), (Some(GO_ON), arrived));
         }
     }
 
@@ -293,13 +305,13 @@ mod tests {
             kind: TurnKind::Work,
             conversation: ConversationId::new("c"),
             prompt: "Do it".into(),
-            told_before: 0,
+            sent_before: 0,
             system: None,
             folder: None,
             tools: false,
             linger: None,
             replies,
-            said: Vec::new(),
+            messages: Vec::new(),
         }
     }
 }

@@ -139,15 +139,15 @@ fn suggested(suggestions: Option<&RawValue>) -> Vec<Rule> {
 
 /// Adds what only the files show: that the call would change another file than the one it names, and the difference
 /// from an existing file. Blocks, so it runs off the loop.
-pub(super) fn compare(asked: &mut Permission, place: &dyn Workplace) {
+pub(super) fn compare(asked: &mut Permission, workplace: &dyn Workplace) {
     let names_a_file = asked.parts.iter().any(|part| matches!(part, Part::Content(_) | Part::Diff(_)));
     if !names_a_file {
         return;
     }
     // As the CLI reads a path: one in the home is not below the directory.
     let path = asked.what.trim();
-    let path = (path != "~" && !path.starts_with("~/")).then(|| shortened(&place.directory().join(path)));
-    if let Some(led) = path.as_deref().and_then(|path| led_elsewhere(place, path)) {
+    let path = (path != "~" && !path.starts_with("~/")).then(|| shortened(&workplace.directory().join(path)));
+    if let Some(led) = path.as_deref().and_then(|path| led_elsewhere(workplace, path)) {
         asked.parts.insert(0, Part::Flag(led));
         asked.rule = asked.rule.take().filter(|rule| rule.covers(asked));
     }
@@ -156,7 +156,7 @@ pub(super) fn compare(asked: &mut Permission, place: &dyn Workplace) {
         _ => None,
     });
     let (Some(content), Some(path)) = (written, path) else { return };
-    if let Some(before) = there(place, &path) {
+    if let Some(before) = there(workplace, &path) {
         let diff = TextDiff::configure().timeout(AT_MOST).diff_lines(before.as_str(), content.as_str());
         let diff = diff.unified_diff().missing_newline_hint(false).to_string();
         let same = || Part::Note("the file has this content already".into());
@@ -166,8 +166,8 @@ pub(super) fn compare(asked: &mut Permission, place: &dyn Workplace) {
 
 /// A warning if another file than the one at this path would be changed: a link could be the agent's, or come with
 /// the project.
-fn led_elsewhere(place: &dyn Workplace, path: &Path) -> Option<String> {
-    match place.leads_to(path) {
+fn led_elsewhere(workplace: &dyn Workplace, path: &Path) -> Option<String> {
+    match workplace.leads_to(path) {
         Ok(None) => None,
         Ok(Some(real)) => Some(format!("it is a link that leads to {}", real.display())),
         Err(error) => Some(format!("nobody can say where it leads: {error}")),
@@ -176,9 +176,9 @@ fn led_elsewhere(place: &dyn Workplace, path: &Path) -> Option<String> {
 
 /// The text of a file where the agent works, if it is a file of the project. Files outside, also those that a link
 /// leads to, are not read: the agent may not be allowed to see them, and the question is stored and sent to people.
-fn there(place: &dyn Workplace, path: &Path) -> Option<String> {
-    let inside = path.strip_prefix(place.directory()).ok()?.to_str()?;
-    let content = place.read(inside).ok()??;
+fn there(workplace: &dyn Workplace, path: &Path) -> Option<String> {
+    let inside = path.strip_prefix(workplace.directory()).ok()?.to_str()?;
+    let content = workplace.read(inside).ok()??;
     String::from_utf8(content).ok().filter(|text| text.len() as u64 <= LARGEST_FILE)
 }
 

@@ -3,18 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 
 use rapport_core::{
-    Activity, AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress, Said,
+    Activity, AgentDid, Ask, Beside, CallId, CallReply, ConversationId, Leave, Progress, SentMessage,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::{Calls, RequestChannel, Waiting};
 use super::flight::Flight;
-use super::opening::{Start, answers_message};
+use super::opening::{ConversationStart, answers_message};
 use super::{permission, words};
 use crate::agents::AgentReport;
 use crate::agents::claude::response::{Asking, Response};
-use crate::agents::claude::wire::{self, Block, Line, Message, Request, WireKind};
+use crate::agents::claude::wire::{self, Block, ControlRequest, Line, Message, WireKind};
 use crate::agents::claude::{message_ids, spending};
 
 /// The reply to two questions with the same text. No person is asked: answers are keyed by the questions' texts, so
@@ -39,15 +39,15 @@ pub(super) struct Talk {
     pub(super) lines: VecDeque<String>,
     calls: Calls,
     /// Replies told by message, which have arrived once the agent prints its first output.
-    told: Vec<CallId>,
+    arriving: Vec<CallId>,
     /// Plans by the call that proposes them: the request itself may lack the plan.
     plans: HashMap<String, String>,
     /// Messages of the turn that are on the command line.
-    printed_said: Vec<u32>,
+    printed_messages: Vec<u32>,
     /// Messages that were sent while the agent works, and that it has not read yet.
     unread: Vec<Unread>,
     /// Messages to send once the deferred call was repeated.
-    held: Vec<Said>,
+    held: Vec<SentMessage>,
     /// Whether the agent has not reacted to its first message yet. A conversation that was cut off during a
     /// background task begins with a turn about that, in which the model says nothing.
     is_unopened: bool,
@@ -126,7 +126,7 @@ pub(super) enum Stay {
 impl Talk {
     /// Starts a talk with its first lines, and with replies whose calls may be repeated.
     pub(super) fn live(
-        start: Start,
+        start: ConversationStart,
         replies: impl IntoIterator<Item = (CallId, CallReply)>,
         stay: Stay,
     ) -> Self {
@@ -136,17 +136,17 @@ impl Talk {
             is_unopened: !start.repeats_call,
             lines: [wire::initialize()].into_iter().chain(message).collect(),
             calls: Calls::with_replies(replies),
-            told: start.told,
+            arriving: start.arriving,
             stay,
             ..Self::default()
         };
-        start.said.into_iter().for_each(|said| talk.say(said));
+        start.unsent.into_iter().for_each(|message| talk.say(message));
         talk
     }
 
     /// A talk whose input is on the command line, including these messages of the turn.
-    pub(super) fn printed(told: Vec<CallId>, printed_said: Vec<u32>) -> Self {
-        Self { told, printed_said, printed: true, ..Self::default() }
+    pub(super) fn printed(arriving: Vec<CallId>, printed_messages: Vec<u32>) -> Self {
+        Self { arriving, printed_messages, printed: true, ..Self::default() }
     }
 
     /// The conversation contains this message of the turn.
@@ -171,15 +171,15 @@ impl Talk {
 
     /// Sends a message to the agent, if it listens. A message before the repetition of a deferred call would make the
     /// agent continue without that call.
-    pub(super) fn say(&mut self, said: Said) {
+    pub(super) fn say(&mut self, message: SentMessage) {
         if self.printed {
             return;
         }
         if matches!(self.repeated, RepeatedCall::Expected) {
-            self.held.push(said);
+            self.held.push(message);
             return;
         }
-        self.say_by_name(&said.text, message_ids::name(&said), Some(said.number));
+        self.say_by_name(&message.text, message_ids::name(&message), Some(message.number));
     }
 
     fn say_by_name(&mut self, text: &str, name: String, message: Option<u32>) {
@@ -354,10 +354,10 @@ impl Talk {
             return;
         };
         self.is_unopened = false;
-        for call in std::mem::take(&mut self.told) {
+        for call in std::mem::take(&mut self.arriving) {
             self.did(AgentDid::Take { call });
         }
-        for message in std::mem::take(&mut self.printed_said) {
+        for message in std::mem::take(&mut self.printed_messages) {
             self.has_read(message);
         }
         let by_agent_itself = line.parent_tool_use_id.is_empty();
@@ -398,7 +398,7 @@ impl Talk {
             self.take_served();
             let call = CallId::new(&*block.tool_use_id);
             if self.calls.settle(&call) {
-                self.told.retain(|told| *told != call);
+                self.arriving.retain(|arriving| *arriving != call);
                 self.take(call);
             }
         }
@@ -447,9 +447,9 @@ impl Talk {
     /// The transcript does not contain the result of the unproven call: the answer is told by message.
     pub(super) fn lost(&mut self) {
         let RepeatedCall::Unproven(call, _) = std::mem::take(&mut self.repeated) else { return };
-        let told =
+        let answers =
             self.calls.reply_to(&call).and_then(|reply| answers_message(&[(call.clone(), reply.clone())]));
-        let Some(text) = told else { return self.did(AgentDid::Take { call }) };
+        let Some(text) = answers else { return self.did(AgentDid::Take { call }) };
         let name = new_name();
         self.say_by_name(&text, name.clone(), None);
         self.repeated = RepeatedCall::Retold(call, name);
@@ -483,13 +483,13 @@ impl Talk {
     }
 
     /// An MCP server asks a person. The CLI cannot repeat that later, so the process stays.
-    fn elicitation(&mut self, id: &str, request: &Request<'_>) {
+    fn elicitation(&mut self, id: &str, request: &ControlRequest<'_>) {
         let call = format!("elicitation-{id}");
         let ask = Ask::Questions(wire::elicited(request));
         self.ask(&call, ask, waiting(id, RequestChannel::Server, None));
     }
 
-    fn hook(&mut self, text: &str, id: &str, request: &Request<'_>) {
+    fn hook(&mut self, text: &str, id: &str, request: &ControlRequest<'_>) {
         let input = request.hook_input().filter(|input| &*input.tool_name == wire::ASK);
         let Some(input) = input else {
             self.note(text);
@@ -505,7 +505,7 @@ impl Talk {
         self.ask(call, ask, waiting(id, RequestChannel::Hook, input.tool_input));
     }
 
-    fn permission(&mut self, id: &str, request: &Request<'_>) {
+    fn permission(&mut self, id: &str, request: &ControlRequest<'_>) {
         let call: &str = if request.tool_use_id.is_empty() { id } else { &request.tool_use_id };
         if &*request.tool_name == wire::ASK && wire::has_equal_texts(request.input) {
             self.lines.push_back(wire::deny(id, EQUAL_TEXTS));
@@ -528,8 +528,8 @@ impl Talk {
         let call = CallId::new(call);
         if matches!(self.repeated, RepeatedCall::Expected) {
             self.repeated = RepeatedCall::Asked(call.clone());
-            for said in std::mem::take(&mut self.held) {
-                self.say(said);
+            for message in std::mem::take(&mut self.held) {
+                self.say(message);
             }
         }
         // A call that has its reply is not asked again: the CLI only asks for the same reply in another form.

@@ -6,11 +6,11 @@ use rapport_core::{ACCEPT, Choice, Field, FieldKind, NewQuestion};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Number, Value};
 
-use super::Request;
+use super::ControlRequest;
 
 /// The questions in a server's request, one for each field. There is always at least one, so that the person always
 /// decides.
-pub fn elicited(request: &Request<'_>) -> Vec<NewQuestion> {
+pub fn elicited(request: &ControlRequest<'_>) -> Vec<NewQuestion> {
     let asks = format!("{} asks: {}", &*request.mcp_server_name, &*request.message);
     if !request.url.is_empty() {
         return vec![consent(request, format!("{asks}\n{}", &*request.url), "I have opened it")];
@@ -61,7 +61,7 @@ impl<'de> Deserialize<'de> for Pairs {
     }
 }
 
-fn consent(request: &Request<'_>, text: String, accept: &str) -> NewQuestion {
+fn consent(request: &ControlRequest<'_>, text: String, accept: &str) -> NewQuestion {
     let accepted = Choice { value: ACCEPT.into(), ..Choice::plain(accept) };
     let field = Field { server: request.mcp_server_name.to_string(), key: None, kind: FieldKind::Consent };
     NewQuestion {
@@ -73,7 +73,13 @@ fn consent(request: &Request<'_>, text: String, accept: &str) -> NewQuestion {
     }
 }
 
-fn field(request: &Request<'_>, asks: &str, key: &str, property: &Value, is_required: bool) -> NewQuestion {
+fn field(
+    request: &ControlRequest<'_>,
+    asks: &str,
+    key: &str,
+    property: &Value,
+    is_required: bool,
+) -> NewQuestion {
     let (kind, own) = kind(property);
     let title = word(property, "title").unwrap_or(key);
     let description = word(property, "description").map(|words| format!(": {words}")).unwrap_or_default();

@@ -24,7 +24,7 @@ pub struct Flag(pub bool);
 
 /// `true` or `false`; anything else is `None`.
 #[derive(Debug, Default)]
-pub struct Answer(pub Option<bool>);
+pub struct OptionalFlag(pub Option<bool>);
 
 /// A string, where `null` differs from an absent field.
 #[derive(Debug, Default)]
@@ -145,7 +145,7 @@ impl<'de> Take<'de> for Flag {
     }
 }
 
-impl<'de> Take<'de> for Answer {
+impl<'de> Take<'de> for OptionalFlag {
     fn flag(flag: bool) -> Self {
         Self(Some(flag))
     }
@@ -245,7 +245,7 @@ deserialize_leniently! {
     ['de: 'a, 'a] Content<'a>;
     ['de] Number;
     ['de] Flag;
-    ['de] Answer;
+    ['de] OptionalFlag;
     ['de] Cost;
     ['de, T: Deserialize<'de>] Part<T>;
     ['de, T: Deserialize<'de>] List<T>;

@@ -12,7 +12,7 @@ const UNANSWERED: [&str; 2] =
 /// A control request of the agent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Request<'a> {
+pub struct ControlRequest<'a> {
     /// `can_use_tool`, `hook_callback`, ...
     #[serde(borrow)]
     pub subtype: Text<'a>,
@@ -42,7 +42,7 @@ pub struct Request<'a> {
     pub url: Text<'a>,
 }
 
-impl<'a> Request<'a> {
+impl<'a> ControlRequest<'a> {
     pub fn hook_input(&self) -> Option<ToolCall<'a>> {
         serde_json::from_str(self.input?.get()).ok()
     }

@@ -98,10 +98,10 @@ pub fn unsupported(request_id: &str, subtype: &str) -> String {
 
 /// The question tool's input with the answers. They are keyed by the question's text as the agent wrote it; texts that
 /// differ only in surrounding spaces are distinguished by their order.
-pub fn with_answers(input: &RawValue, told: &[AnsweredQuestion]) -> Box<RawValue> {
+pub fn with_answers(input: &RawValue, answered: &[AnsweredQuestion]) -> Box<RawValue> {
     let mut input: Map<String, Value> = serde_json::from_str(input.get()).unwrap_or_default();
     let mut answers: Vec<(String, String)> = Vec::new();
-    for one in told {
+    for one in answered {
         let is_new = |text: &str| answers.iter().all(|(known, _)| known != text);
         let is_it = |text: &&str| text.trim() == one.question.trim() && is_new(text);
         let as_written = texts(&input).find(is_it).unwrap_or(&one.question).to_owned();

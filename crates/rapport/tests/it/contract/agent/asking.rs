@@ -64,7 +64,7 @@ async fn a_message_is_nothing_but_words(actor: Actor) {
         assert!(told.contains(&prompt) && !told.contains("squeamish"), "{told}");
     }
     let conversation = std::fs::read(stage.transcript()).unwrap();
-    assert_eq!(Transcript::read(&*conversation).unwrap().times_told(&prompt), 1, "it is not told again");
+    assert_eq!(Transcript::read(&*conversation).unwrap().times_sent(&prompt), 1, "it is not told again");
 }
 
 /// The model is told that options can have previews, and what it sends reaches the person.

@@ -549,8 +549,11 @@ async fn asked_among_others(run: &mut Driven, decisions: usize) -> CallId {
 
 /// Tells a server no.
 fn decline(run: &Driven, call: &CallId) {
-    let told =
-        CallReply::Elicited { told: Vec::new(), action: Consent::Decline, content: serde_json::Map::new() };
+    let told = CallReply::Elicited {
+        questions: Vec::new(),
+        action: Consent::Decline,
+        content: serde_json::Map::new(),
+    };
     run.reply(call.as_str(), told);
 }
 

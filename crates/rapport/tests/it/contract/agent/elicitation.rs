@@ -330,7 +330,7 @@ async fn asked(run: &mut Driven) -> (CallId, Vec<NewQuestion>, bool) {
 
 fn reply(run: &Driven, call: &CallId, action: Consent, content: &Value) {
     let content: Map<String, Value> = content.as_object().unwrap().clone();
-    run.reply(call.as_str(), CallReply::Elicited { told: Vec::new(), action, content });
+    run.reply(call.as_str(), CallReply::Elicited { questions: Vec::new(), action, content });
 }
 
 /// What the server was told, as it told the model.

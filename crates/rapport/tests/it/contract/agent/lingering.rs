@@ -82,7 +82,7 @@ async fn the_same_words_again_after_a_restart(actor: Actor) {
     let stage = actor.with(two_replies());
     let mut run = stage.start_with(chat(SignedDuration::from_millis(1)));
     assert_eq!(run.leave().await, Leave::Stopped);
-    let again = Order { told_before: 1, ..chat(SignedDuration::from_millis(1)) };
+    let again = Order { sent_before: 1, ..chat(SignedDuration::from_millis(1)) };
     let (did, _) = stage.start_with(again).rest().await;
     assert!(did.contains(&AgentDid::Finish { result: "Goodbye.".into() }), "{did:?}");
     if let Some(model) = &stage.model {

@@ -4,7 +4,7 @@ use rapport::agents::Command;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::Scenario;
 use rapport_core::prompt::GO_ON;
-use rapport_core::{AgentDid, CallReply, Leave, Order, Said};
+use rapport_core::{AgentDid, CallReply, Leave, Order, SentMessage};
 
 use super::actor::{Actor, Stage};
 use super::ending::WAIT;
@@ -162,6 +162,6 @@ fn read(did: &[AgentDid]) -> Vec<u32> {
     read.collect()
 }
 
-fn telling(said: Vec<Said>) -> Order {
-    Order { said, ..order() }
+fn telling(messages: Vec<SentMessage>) -> Order {
+    Order { messages, ..order() }
 }

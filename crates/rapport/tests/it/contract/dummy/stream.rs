@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use rapport::seals::Seal;
 use rapport::stores::reach::{Reach, Sent};
 use rapport::stores::{
-    Attacher, Attachment, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
-    folders_of, is_folder,
+    Attacher, Attachment, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store,
+    StoreError, Stored, folders_of, is_folder,
 };
 use rapport_core::{Act, By, Entry, Event, SessionId};
 use tokio::sync::mpsc;
@@ -391,19 +391,19 @@ impl Store for Stream {
         .boxed()
     }
 
-    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked> {
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, InspectedSession> {
         async move {
             let entries = self.read(id, 0).await?;
             let service = self.service();
             let is_plain = |name: &str| matches!(Attachment::named(name), Some(Attachment::Plain(_)));
             let objects = service.objects.iter().filter(|((of, name), _)| of == id && is_plain(name));
             let attachments = objects.map(|((_, name), content)| (name.clone(), content.clone())).collect();
-            Ok(Looked { id: id.clone(), entries, attachments, seal: Seal::Ours, verifier: None })
+            Ok(InspectedSession { id: id.clone(), entries, attachments, seal: Seal::Ours, verifier: None })
         }
         .boxed()
     }
 
-    fn trust(&self, _: Arc<Looked>) -> Stored<'_, ()> {
+    fn trust(&self, _: Arc<InspectedSession>) -> Stored<'_, ()> {
         async move { Ok(()) }.boxed()
     }
 

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use rapport::workers::local::Directory;
-use rapport::workers::process::{Kept, Launch};
+use rapport::workers::process::{KeptProcess, Launch};
 use rapport::workers::{Worker, WorkerError, Workplace};
 use rapport_core::{ApplyTo, ChangeStatus, Changes, Created, FileChange, Merged, NotMerged, SessionId};
 
@@ -119,7 +119,7 @@ impl Workplace for Copy {
         self.here.directory()
     }
 
-    fn spawn(&self, launch: Launch<'_>) -> io::Result<Kept> {
+    fn spawn(&self, launch: Launch<'_>) -> io::Result<KeptProcess> {
         self.here.spawn(launch)
     }
 

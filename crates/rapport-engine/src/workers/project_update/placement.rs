@@ -11,16 +11,16 @@ use rapport_core::Merged;
 use rapport_durable::{self as durable, point};
 
 use super::RepositoryPath;
-use super::steps::Step;
+use super::steps::FileStep;
 use crate::workers::git::{AT_ONCE, git, line};
 use crate::workers::{WorkerError, file_error, leads_inside, local};
 
 /// Detects whether a file was touched since it was compared. `None` if the file does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stamp(Option<(u64, u64, i64, i64)>);
+pub(super) struct FileStamp(Option<(u64, u64, i64, i64)>);
 
-impl Stamp {
-    pub(super) fn of(top: &Path, step: &Step) -> Self {
+impl FileStamp {
+    pub(super) fn of(top: &Path, step: &FileStep) -> Self {
         let found = top.join(&step.path).symlink_metadata().ok().filter(|about| !about.is_dir());
         Self(found.map(|about| (about.ino(), about.size(), about.mtime(), about.mtime_nsec())))
     }
@@ -28,41 +28,41 @@ impl Stamp {
 
 /// The state that a file is brought to.
 #[derive(Clone, Copy, Debug)]
-enum Way {
+enum Direction {
     Forward,
     Back,
 }
 
-impl Way {
+impl Direction {
     fn folder(self) -> &'static str {
         match self {
-            Way::Forward => "to",
-            Way::Back => "from",
+            Direction::Forward => "to",
+            Direction::Back => "from",
         }
     }
 }
 
 /// The files placed so far, and what is needed to continue or revert.
 pub(super) struct Placing<'a> {
-    place: &'a RepositoryPath<'a>,
+    repository: &'a RepositoryPath<'a>,
     states: &'a Merged,
     staging: Staging,
     is_prepared: bool,
     /// The paths that this or an earlier attempt began.
     begun: BTreeSet<PathBuf>,
     /// The completed steps, in order.
-    done: Vec<(Step, Stamp)>,
+    done: Vec<(FileStep, FileStamp)>,
 }
 
 impl<'a> Placing<'a> {
     /// Starts, and removes the leftovers of a killed process.
-    pub(super) fn new(place: &'a RepositoryPath<'a>, states: &'a Merged) -> Result<Self, WorkerError> {
-        let (staging, begun) = (Staging::make(&place.top)?, BTreeSet::new());
-        Ok(Self { place, states, staging, is_prepared: false, begun, done: Vec::new() })
+    pub(super) fn new(repository: &'a RepositoryPath<'a>, states: &'a Merged) -> Result<Self, WorkerError> {
+        let (staging, begun) = (Staging::make(&repository.top)?, BTreeSet::new());
+        Ok(Self { repository, states, staging, is_prepared: false, begun, done: Vec::new() })
     }
 
     /// The same with the paths that an earlier attempt began, and those that it placed.
-    pub(super) fn continuing(self, begun: BTreeSet<PathBuf>, placed: Vec<(Step, Stamp)>) -> Self {
+    pub(super) fn continuing(self, begun: BTreeSet<PathBuf>, placed: Vec<(FileStep, FileStamp)>) -> Self {
         Self { begun, done: in_order(placed), ..self }
     }
 
@@ -71,17 +71,17 @@ impl<'a> Placing<'a> {
     }
 
     /// Prepares the files of both states: those to place, and those that may have to be reverted.
-    pub(super) fn prepare(&mut self, due: &[(Step, Stamp)]) -> Result<(), WorkerError> {
+    pub(super) fn prepare(&mut self, due: &[(FileStep, FileStamp)]) -> Result<(), WorkerError> {
         let steps: Vec<_> = self.done.iter().chain(due).map(|(step, _)| step).collect();
-        self.staging.fill(&self.place.top, self.states, &steps)?;
+        self.staging.fill(&self.repository.top, self.states, &steps)?;
         self.is_prepared = true;
         Ok(())
     }
 
-    pub(super) fn place(&mut self, due: Vec<(Step, Stamp)>) -> Result<(), WorkerError> {
+    pub(super) fn place(&mut self, due: Vec<(FileStep, FileStamp)>) -> Result<(), WorkerError> {
         for (step, seen) in in_order(due) {
             self.begun.insert(step.path.clone());
-            let placed = self.bring(Way::Forward, &step, seen)?;
+            let placed = self.bring(Direction::Forward, &step, seen)?;
             self.done.push((step, placed));
         }
         Ok(())
@@ -93,33 +93,38 @@ impl<'a> Placing<'a> {
         let prepared = if self.is_prepared { Ok(()) } else { self.prepare(&[]) };
         let mut left = Vec::new();
         while let Some((step, placed)) = self.done.pop() {
-            if prepared.is_err() || self.bring(Way::Back, &step.back(), placed).is_err() {
-                left.push(self.place.name(&step.path));
+            if prepared.is_err() || self.bring(Direction::Back, &step.back(), placed).is_err() {
+                left.push(self.repository.name(&step.path));
             }
         }
-        self.begun.iter().for_each(|path| remove_empty_folders(&self.place.top, path));
+        self.begun.iter().for_each(|path| remove_empty_folders(&self.repository.top, path));
         if left.is_empty() { why } else { WorkerError::HalfDone { why: Box::new(why), files: left } }
     }
 
     /// Brings one path to its new state, if it is as it was seen.
-    fn bring(&self, way: Way, step: &Step, seen: Stamp) -> Result<Stamp, WorkerError> {
-        let top = &self.place.top;
-        if Stamp::of(top, step) != seen {
-            return Err(WorkerError::ChangedMeanwhile { files: vec![self.place.name(&step.path)] });
+    fn bring(
+        &self,
+        direction: Direction,
+        step: &FileStep,
+        seen: FileStamp,
+    ) -> Result<FileStamp, WorkerError> {
+        let top = &self.repository.top;
+        if FileStamp::of(top, step) != seen {
+            return Err(WorkerError::ChangedMeanwhile { files: vec![self.repository.name(&step.path)] });
         }
-        let named = PathBuf::from(self.place.name(&step.path));
+        let named = PathBuf::from(self.repository.name(&step.path));
         if step.new.is_absent() {
             remove(top, &step.path).map_err(file_error("remove", &named))?;
         } else {
-            let staged = self.staging.file(way, &step.path);
+            let staged = self.staging.file(direction, &step.path);
             put(top, &staged, &step.path).map_err(file_error("write", &named))?;
         }
-        Ok(Stamp::of(top, step))
+        Ok(FileStamp::of(top, step))
     }
 }
 
 /// Removals first, so that a directory can take the place of a file.
-fn in_order(steps: Vec<(Step, Stamp)>) -> Vec<(Step, Stamp)> {
+fn in_order(steps: Vec<(FileStep, FileStamp)>) -> Vec<(FileStep, FileStamp)> {
     let (mut removed, written): (Vec<_>, Vec<_>) =
         steps.into_iter().partition(|(step, _)| step.new.is_absent());
     removed.extend(written);
@@ -174,18 +179,24 @@ impl Staging {
 
     /// Writes the files of these steps, in both states. Leftovers of an earlier attempt would be mistaken for them, so
     /// they are removed first.
-    fn fill(&self, top: &Path, states: &Merged, steps: &[&Step]) -> Result<(), WorkerError> {
+    fn fill(&self, top: &Path, states: &Merged, steps: &[&FileStep]) -> Result<(), WorkerError> {
         self.clear();
-        let with = |is_absent: fn(&Step) -> bool| {
+        let with = |is_absent: fn(&FileStep) -> bool| {
             steps.iter().filter(|step| !is_absent(step)).map(|step| step.path.as_path()).collect::<Vec<_>>()
         };
-        self.check_out(top, &states.to, Way::Forward, &with(|step| step.new.is_absent()))?;
-        self.check_out(top, &states.from, Way::Back, &with(|step| step.old.is_absent()))
+        self.check_out(top, &states.to, Direction::Forward, &with(|step| step.new.is_absent()))?;
+        self.check_out(top, &states.from, Direction::Back, &with(|step| step.old.is_absent()))
     }
 
     /// Writes these files as they are in this state.
-    fn check_out(&self, top: &Path, state: &str, way: Way, paths: &[&Path]) -> Result<(), WorkerError> {
-        let folder = self.folder.join(way.folder());
+    fn check_out(
+        &self,
+        top: &Path,
+        state: &str,
+        direction: Direction,
+        paths: &[&Path],
+    ) -> Result<(), WorkerError> {
+        let folder = self.folder.join(direction.folder());
         durable::folder(&folder).map_err(file_error("make", &folder))?;
         let index = self.folder.join("index");
         point(&index);
@@ -200,14 +211,14 @@ impl Staging {
         }
         point(&index);
         for path in paths {
-            let file = self.file(way, path);
+            let file = self.file(direction, path);
             durable::sync_file(&file).map_err(file_error("sync", &file))?;
         }
         Ok(())
     }
 
-    fn file(&self, way: Way, path: &Path) -> PathBuf {
-        self.folder.join(way.folder()).join(path)
+    fn file(&self, direction: Direction, path: &Path) -> PathBuf {
+        self.folder.join(direction.folder()).join(path)
     }
 
     fn clear(&self) {

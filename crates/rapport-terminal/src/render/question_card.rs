@@ -2,9 +2,9 @@
 
 use rapport_core::{OpenQuestion, Purpose};
 
-use super::super::ask::AskCard;
 use super::super::cards::TextAt;
 use super::super::editor::Editor;
+use super::super::question_card::QuestionCard;
 use super::super::safe;
 use super::super::text::{Line, Tone, width};
 use super::super::words;
@@ -15,7 +15,13 @@ use super::prose;
 const BAR: usize = 10;
 
 /// The card in this many columns, with a short form of its whole round. `waiting` is the number of waiting rounds.
-pub(crate) fn block(card: &AskCard, round: &[Line], waiting: usize, at: TextAt, columns: usize) -> Block {
+pub(crate) fn block(
+    card: &QuestionCard,
+    round: &[Line],
+    waiting: usize,
+    at: TextAt,
+    columns: usize,
+) -> Block {
     let mut block = Block::default();
     if let Some(head) = head(&card.question, waiting, round.is_empty()) {
         block.push(&head, columns);
@@ -31,7 +37,7 @@ pub(crate) fn block(card: &AskCard, round: &[Line], waiting: usize, at: TextAt, 
 }
 
 /// The preview of the option under the cursor.
-pub(crate) fn preview(card: &AskCard) -> Option<&str> {
+pub(crate) fn preview(card: &QuestionCard) -> Option<&str> {
     card.question.options.get(card.cursor).filter(|_| !card.typing)?.preview.as_deref()
 }
 
@@ -41,7 +47,7 @@ pub(crate) fn has_previews(question: &OpenQuestion) -> bool {
 }
 
 /// The keys of the card, in words.
-pub(crate) fn keys(card: &AskCard) -> Vec<&'static str> {
+pub(crate) fn keys(card: &QuestionCard) -> Vec<&'static str> {
     let question = &card.question;
     let leave = if question.previous.is_some() { "esc keep the answer" } else { "esc cancel" };
     if card.typing {
@@ -117,7 +123,7 @@ fn text(question: &OpenQuestion, at: TextAt) -> Vec<Line> {
     lines
 }
 
-fn options(card: &AskCard, columns: usize, block: &mut Block) {
+fn options(card: &QuestionCard, columns: usize, block: &mut Block) {
     let options = &card.question.options;
     let labels = options.iter().map(|option| width(&safe::line(&option.label)));
     let lead = self::lead(card, 0).width();
@@ -148,14 +154,14 @@ fn options(card: &AskCard, columns: usize, block: &mut Block) {
 }
 
 /// The part before an option: cursor, check mark, number.
-fn lead(card: &AskCard, place: usize) -> Line {
+fn lead(card: &QuestionCard, place: usize) -> Line {
     let line = cursor(card, place);
     let line = if card.question.multi { tick(line, card.chosen.contains(&place)) } else { line };
     let digits = card.question.options.len().to_string().len();
     line.and(Tone::Dim, &format!("{:>digits$}. ", place + 1))
 }
 
-fn cursor(card: &AskCard, place: usize) -> Line {
+fn cursor(card: &QuestionCard, place: usize) -> Line {
     let here = place == card.cursor && !card.typing && !card.undecided;
     Line::new(Tone::Here, if here { "❯ " } else { "  " })
 }
@@ -164,7 +170,7 @@ fn tick(line: Line, ticked: bool) -> Line {
     if ticked { line.and(Tone::Good, "[x] ") } else { line.and(Tone::Dim, "[ ] ") }
 }
 
-fn own_words(card: &AskCard, columns: usize, block: &mut Block) {
+fn own_words(card: &QuestionCard, columns: usize, block: &mut Block) {
     if card.typing {
         return editor(&card.own, "type your answer", columns, block);
     }

@@ -12,17 +12,18 @@ use tokio::sync::OnceCell;
 use super::kinds::{StoreKind, StoreSite};
 use super::reach::Reach;
 use super::{
-    AttachmentPieces, Changes, DocumentFolder, Holder, Log, Looked, Reserved, Store, StoreError, Stored,
+    AttachmentPieces, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store, StoreError,
+    Stored,
 };
 use crate::seals::Seal;
 
-pub(super) struct Unopened {
+pub(super) struct LazyStore {
     kind: Arc<dyn StoreKind>,
     site: StoreSite,
     opened: OnceCell<Arc<dyn Store>>,
 }
 
-impl Unopened {
+impl LazyStore {
     pub(super) fn new(kind: Arc<dyn StoreKind>, site: StoreSite) -> Self {
         Self { kind, site, opened: OnceCell::new() }
     }
@@ -33,7 +34,7 @@ impl Unopened {
     }
 }
 
-impl Store for Unopened {
+impl Store for LazyStore {
     fn create<'a>(
         &'a self,
         words: &'a str,
@@ -134,12 +135,12 @@ impl Store for Unopened {
         async move { self.open().await?.enlist(id, at, facts).await }.boxed()
     }
 
-    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Looked> {
+    fn look<'a>(&'a self, id: &'a SessionId) -> Stored<'a, InspectedSession> {
         async move { self.open().await?.look(id).await }.boxed()
     }
 
-    fn trust(&self, looked: Arc<Looked>) -> Stored<'_, ()> {
-        async move { self.open().await?.trust(looked).await }.boxed()
+    fn trust(&self, inspected: Arc<InspectedSession>) -> Stored<'_, ()> {
+        async move { self.open().await?.trust(inspected).await }.boxed()
     }
 
     fn whereabouts(&self, id: &SessionId) -> String {

@@ -18,9 +18,9 @@ use super::git::git;
 use super::local::{self, Directory};
 use super::separate_work::lock;
 use super::{WorkerError, Workplace as _};
-use placement::{Placing, Stamp};
-use steps::{Entry, Step};
-use write_ahead::Before;
+use placement::{FileStamp, Placing};
+use steps::{Entry, FileStep};
+use write_ahead::EarlierAttempt;
 
 pub(super) use steps::steps;
 pub(super) use write_ahead::WriteAhead;
@@ -39,7 +39,7 @@ impl<'a> RepositoryPath<'a> {
 
     /// The differences between two states, as far as the session may change them: in the repository itself, and in
     /// nested repositories.
-    fn steps(&self, states: &Merged) -> Result<(Vec<Step>, Vec<Step>), WorkerError> {
+    fn steps(&self, states: &Merged) -> Result<(Vec<FileStep>, Vec<FileStep>), WorkerError> {
         let steps = steps(&self.top, &states.from, &states.to)?.into_iter();
         let covered = steps.filter(|step| self.project.covers(&self.inside, &step.path));
         Ok(covered.partition(|step| !step.is_of_a_repository()))
@@ -47,7 +47,7 @@ impl<'a> RepositoryPath<'a> {
 
     /// The current differences from the state `from`, by path. The paths of these steps are included even if git
     /// ignores them.
-    fn since(&self, from: &str, steps: &[Step]) -> Result<BTreeMap<PathBuf, Entry>, WorkerError> {
+    fn since(&self, from: &str, steps: &[FileStep]) -> Result<BTreeMap<PathBuf, Entry>, WorkerError> {
         let paths: Vec<_> = steps.iter().map(|step| step.path.clone()).collect();
         let now = self.project.state_with(&paths)?;
         Ok(steps::steps(&self.top, from, &now)?.into_iter().map(|step| (step.path, step.new)).collect())
@@ -61,29 +61,29 @@ impl<'a> RepositoryPath<'a> {
 
 /// Applies a merge to the project: all of it, or nothing if the project was changed meanwhile. The caller holds the
 /// lock.
-pub(super) fn take_over(
+pub(super) fn apply(
     project: &Directory,
     merged: &Merged,
     note: &WriteAhead,
 ) -> Result<Vec<FileChange>, WorkerError> {
-    let place = RepositoryPath::of(project)?;
-    let placing = Placing::new(&place, merged)?;
+    let repository = RepositoryPath::of(project)?;
+    let placing = Placing::new(&repository, merged)?;
     // Listed before anything is written, so that every file that is written is reported as applied.
     let files = project.files_between(&merged.from, &merged.to);
     let begun = match note.read(merged)? {
         // Later changes are changes to the applied work.
-        Before::Complete => return files,
-        Before::Begun(paths) => paths,
-        Before::Nothing => BTreeSet::new(),
+        EarlierAttempt::Complete => return files,
+        EarlierAttempt::Begun(paths) => paths,
+        EarlierAttempt::Nothing => BTreeSet::new(),
     };
-    let begun_before = || begun.iter().map(|path| place.name(path)).collect();
+    let begun_before = || begun.iter().map(|path| repository.name(path)).collect();
     let files = files.map_err(|error| half_done(error, begun_before()))?;
-    let (steps, _) = place.steps(merged).map_err(|error| half_done(error, begun_before()))?;
+    let (steps, _) = repository.steps(merged).map_err(|error| half_done(error, begun_before()))?;
     // Before the state is read, so that the stamps show later changes.
-    let stamps: Vec<_> = steps.iter().map(|step| Stamp::of(&place.top, step)).collect();
-    let since = place.since(&merged.from, &steps).map_err(|error| half_done(error, begun_before()))?;
-    let is_done = |step: &Step| since.get(&step.path) == Some(&step.new);
-    let changed = changed(&place, &steps, &since);
+    let stamps: Vec<_> = steps.iter().map(|step| FileStamp::of(&repository.top, step)).collect();
+    let since = repository.since(&merged.from, &steps).map_err(|error| half_done(error, begun_before()))?;
+    let is_done = |step: &FileStep| since.get(&step.path) == Some(&step.new);
+    let changed = changed(&repository, &steps, &since);
     let (done, due): (Vec<_>, Vec<_>) = steps.into_iter().zip(stamps).partition(|(step, _)| is_done(step));
     let ours = done.into_iter().filter(|(step, _)| begun.contains(&step.path)).collect();
     let mut placing = placing.continuing(begun, ours);
@@ -105,7 +105,7 @@ pub(super) fn take_over(
 
 fn place_all(
     placing: &mut Placing<'_>,
-    due: Vec<(Step, Stamp)>,
+    due: Vec<(FileStep, FileStamp)>,
     merged: &Merged,
     note: &WriteAhead,
 ) -> Result<(), WorkerError> {
@@ -116,21 +116,25 @@ fn place_all(
 }
 
 /// The files that are neither in the old nor in the new state, or are in the way.
-fn changed(place: &RepositoryPath<'_>, steps: &[Step], since: &BTreeMap<PathBuf, Entry>) -> Vec<String> {
+fn changed(
+    repository: &RepositoryPath<'_>,
+    steps: &[FileStep],
+    since: &BTreeMap<PathBuf, Entry>,
+) -> Vec<String> {
     // A directory is removed with its last file.
     let goes = |folder: &Path| {
-        let is_below = |step: &Step| step.path != folder && step.path.starts_with(folder);
+        let is_below = |step: &FileStep| step.path != folder && step.path.starts_with(folder);
         steps.iter().any(|step| step.new.is_absent() && is_below(step))
     };
     // A file that git cannot add is in no state, but may be in the way.
-    let is_in_the_way = |step: &Step| {
-        let found = place.top.join(&step.path).symlink_metadata();
+    let is_in_the_way = |step: &FileStep| {
+        let found = repository.top.join(&step.path).symlink_metadata();
         step.old.is_absent() && found.is_ok_and(|found| !(found.is_dir() && goes(&step.path)))
     };
-    let is_done = |step: &Step| since.get(&step.path) == Some(&step.new);
-    let is_changed = |step: &Step| since.contains_key(&step.path) || is_in_the_way(step);
+    let is_done = |step: &FileStep| since.get(&step.path) == Some(&step.new);
+    let is_changed = |step: &FileStep| since.contains_key(&step.path) || is_in_the_way(step);
     let changed = steps.iter().filter(|step| !is_done(step) && is_changed(step));
-    changed.map(|step| place.name(&step.path)).collect()
+    changed.map(|step| repository.name(&step.path)).collect()
 }
 
 /// Reverts the project from one state to the one before, path by path. A path that is as the work left it is
@@ -138,19 +142,19 @@ fn changed(place: &RepositoryPath<'_>, steps: &[Step], since: &BTreeMap<PathBuf,
 pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, WorkerError> {
     local::is_there(project.directory())?;
     let _lock = lock(project.directory())?;
-    let place = RepositoryPath::of(project)?;
+    let repository = RepositoryPath::of(project)?;
     for state in [&states.from, &states.to] {
         let tree = format!("{}^{{tree}}", local::named(state)?);
-        git(&place.top, None, &["cat-file", "-e", &tree])
+        git(&repository.top, None, &["cat-file", "-e", &tree])
             .map_err(|_| WorkerError::StateGone { state: state.clone() })?;
     }
-    let (steps, repositories) = place.steps(states)?;
-    let stamps: Vec<_> = steps.iter().map(|step| Stamp::of(&place.top, step)).collect();
-    let since = place.since(&states.from, &steps)?;
+    let (steps, repositories) = repository.steps(states)?;
+    let stamps: Vec<_> = steps.iter().map(|step| FileStamp::of(&repository.top, step)).collect();
+    let since = repository.since(&states.from, &steps)?;
     let mut undone = UndoneFiles::default();
     let (mut due, mut done_before) = (Vec::new(), Vec::new());
     for (step, stamp) in steps.iter().cloned().zip(stamps) {
-        let name = place.name(&step.path);
+        let name = repository.name(&step.path);
         match since.get(&step.path) {
             Some(now) if *now != step.new => {
                 undone.kept.push(name);
@@ -161,16 +165,16 @@ pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, Wo
         }
         if step.new.is_absent() { undone.removed.push(name) } else { undone.restored.push(name) }
     }
-    let mut placing = Placing::new(&place, states)?;
+    let mut placing = Placing::new(&repository, states)?;
     placing
         .prepare(&due)
         .and_then(|()| placing.place(due))
         .map_err(|error| half_done(placing.go_back(error), done_before))?;
-    let is_kept = |step: &Step| undone.kept.contains(&place.name(&step.path));
+    let is_kept = |step: &FileStep| undone.kept.contains(&repository.name(&step.path));
     let taken_back: Vec<_> = steps.iter().filter(|step| !is_kept(step)).collect();
-    let repositories = repositories.iter().map(|step| place.name(&step.path));
+    let repositories = repositories.iter().map(|step| repository.name(&step.path));
     undone.remaining = repositories.map(|name| format!("{name} (a repository of its own)")).collect();
-    undone.remaining.extend(index::unstage(&place, &taken_back));
+    undone.remaining.extend(index::unstage(&repository, &taken_back));
     Ok(undone)
 }
 
@@ -279,7 +283,7 @@ mod tests {
         let (folder, project) = repository(&[("a.txt", "a\n"), ("gone.txt", "gone\n")]);
         let merged = states(&project, &[("a.txt", "A\n"), ("new/n.txt", "n\n"), ("z/z.txt", "z\n")]);
         lead_out(&folder, &project, "z");
-        let error = take_over(&project, &merged, &note(&project)).unwrap_err();
+        let error = apply(&project, &merged, &note(&project)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "cannot write z/z.txt: its folder is a link that leads out of the project"
@@ -299,7 +303,7 @@ mod tests {
         note.begin(&merged, ["a.txt", "b.txt"].map(Path::new).into_iter()).unwrap();
         // `c.txt` has the new content, but the note does not list it: a person wrote it.
         write(project.directory(), &[("a.txt", "A\n"), ("b.txt", "mine\n"), ("c.txt", "C\n")]);
-        let error = take_over(&project, &merged, &note).unwrap_err();
+        let error = apply(&project, &merged, &note).unwrap_err();
         assert_eq!(error.to_string(), "b.txt changed in the project just now");
         let now = ["a.txt", "b.txt", "c.txt"].map(|path| read(&project, path).unwrap());
         assert_eq!(now, ["a\n", "mine\n", "C\n"]);
@@ -311,9 +315,9 @@ mod tests {
         let (_folder, project) = repository(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
         let merged = states(&project, &[("a.txt", "A\n"), ("b.txt", "B\n")]);
         let note = note(&project);
-        assert_eq!(take_over(&project, &merged, &note).unwrap().len(), 2);
+        assert_eq!(apply(&project, &merged, &note).unwrap().len(), 2);
         write(project.directory(), &[("b.txt", "mine\n")]);
-        assert_eq!(take_over(&project, &merged, &note).unwrap().len(), 2);
+        assert_eq!(apply(&project, &merged, &note).unwrap().len(), 2);
         assert_eq!(["a.txt", "b.txt"].map(|path| read(&project, path).unwrap()), ["A\n", "mine\n"]);
     }
 
@@ -322,10 +326,10 @@ mod tests {
     fn what_cannot_be_put_back_is_named() {
         let (_folder, project) = repository(&[("a.txt", "a\n"), ("b.txt", "b\n")]);
         let merged = states(&project, &[("a.txt", "A\n"), ("b.txt", "B\n")]);
-        let place = RepositoryPath::of(&project).unwrap();
-        let due = |step: Step| (step.clone(), Stamp::of(&place.top, &step));
-        let due: Vec<_> = place.steps(&merged).unwrap().0.into_iter().map(due).collect();
-        let mut placing = Placing::new(&place, &merged).unwrap();
+        let repository = RepositoryPath::of(&project).unwrap();
+        let due = |step: FileStep| (step.clone(), FileStamp::of(&repository.top, &step));
+        let due: Vec<_> = repository.steps(&merged).unwrap().0.into_iter().map(due).collect();
+        let mut placing = Placing::new(&repository, &merged).unwrap();
         placing.prepare(&due).unwrap();
         placing.place(due).unwrap();
         assert_eq!(read(&project, "a.txt").as_deref(), Some("A\n"));
@@ -341,10 +345,11 @@ mod tests {
     fn what_changes_after_it_was_looked_at_is_not_touched() {
         let (_folder, project) = repository(&[("a.txt", "a\n")]);
         let merged = states(&project, &[("a.txt", "A\n")]);
-        let place = RepositoryPath::of(&project).unwrap();
-        let (due, _) = place.steps(&merged).unwrap();
-        let due: Vec<_> = due.into_iter().map(|step| (step.clone(), Stamp::of(&place.top, &step))).collect();
-        let mut placing = Placing::new(&place, &merged).unwrap();
+        let repository = RepositoryPath::of(&project).unwrap();
+        let (due, _) = repository.steps(&merged).unwrap();
+        let due: Vec<_> =
+            due.into_iter().map(|step| (step.clone(), FileStamp::of(&repository.top, &step))).collect();
+        let mut placing = Placing::new(&repository, &merged).unwrap();
         placing.prepare(&due).unwrap();
         fs::write(project.directory().join("a.txt"), "mine, just now\n").unwrap();
         let error = placing.place(due).unwrap_err();

@@ -27,13 +27,13 @@ impl Entry {
 
 /// A path that differs between two states.
 #[derive(Clone, Debug)]
-pub(in crate::workers) struct Step {
+pub(in crate::workers) struct FileStep {
     pub(in crate::workers) path: PathBuf,
     pub(super) old: Entry,
     pub(super) new: Entry,
 }
 
-impl Step {
+impl FileStep {
     /// Whether it is about a nested repository, which has its own history.
     pub(in crate::workers) fn is_of_a_repository(&self) -> bool {
         [&self.old, &self.new].iter().any(|entry| entry.mode == REPOSITORY)
@@ -45,13 +45,13 @@ impl Step {
 }
 
 /// The steps from one state to the other.
-pub(in crate::workers) fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<Step>, WorkerError> {
+pub(in crate::workers) fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<FileStep>, WorkerError> {
     let (from, to) = (local::named(from)?, local::named(to)?);
     Ok(parse(&git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?))
 }
 
 /// Parses `:old-mode new-mode old-name new-name status`, then the path, for each.
-pub(super) fn parse(out: &[u8]) -> Vec<Step> {
+pub(super) fn parse(out: &[u8]) -> Vec<FileStep> {
     let mut fields = out.split(|byte| *byte == 0);
     let mut steps = Vec::new();
     while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
@@ -61,7 +61,7 @@ pub(super) fn parse(out: &[u8]) -> Vec<Step> {
         let entry =
             |mode: &[u8], content: &[u8]| Entry { mode: mode.to_owned(), content: content.to_owned() };
         let (old, new) = (entry(old_mode, old), entry(new_mode, new));
-        steps.push(Step { path: PathBuf::from(OsStr::from_bytes(path)), old, new });
+        steps.push(FileStep { path: PathBuf::from(OsStr::from_bytes(path)), old, new });
     }
     steps
 }

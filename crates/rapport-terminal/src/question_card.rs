@@ -8,7 +8,7 @@ use super::keys::{Intent, Number, Picked, moved, plain_char};
 
 /// The card of one question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AskCard {
+pub struct QuestionCard {
     pub question: OpenQuestion,
     /// The row of the cursor: an option, or the free-text row after the last one.
     pub cursor: usize,
@@ -23,7 +23,7 @@ pub struct AskCard {
     number: Number,
 }
 
-impl AskCard {
+impl QuestionCard {
     /// A new card. The cursor starts at the question's previous answer, if there is one.
     pub fn new(question: OpenQuestion) -> Self {
         let typing = question.options.is_empty();

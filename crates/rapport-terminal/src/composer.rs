@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::editor::Editor;
 use super::live::{self, Raw};
 use super::region::Region;
-use super::render::{ask, frame};
+use super::render::{frame, question_card};
 use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
 use super::{Block, ScreenInput, Size, any_signal, safe};
@@ -113,7 +113,7 @@ fn block(asked: &str, sent_by: SentBy, editor: &Editor, size: Size) -> Block {
     let columns = frame::columns(size);
     let (mut body, mut foot) = (Block::default(), Block::default());
     body.push(&Line::new(Tone::Strong, asked), columns);
-    ask::editor(editor, "type your message", columns, &mut body);
+    question_card::editor(editor, "type your message", columns, &mut body);
     foot.push(&Line::empty(), columns);
     let keys = match sent_by {
         SentBy::Enter => ["enter send", "alt-enter new line", "ctrl-c leave"],

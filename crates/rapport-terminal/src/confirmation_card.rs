@@ -19,7 +19,7 @@ pub enum Choice {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfirmCard {
+pub struct ConfirmationCard {
     pub question: OpenQuestion,
     /// The questions whose answers can be changed, in order.
     pub answers: Vec<QuestionId>,
@@ -43,7 +43,7 @@ pub enum Mode {
     Telling,
 }
 
-impl ConfirmCard {
+impl ConfirmationCard {
     pub fn new(question: OpenQuestion, answers: Vec<QuestionId>) -> Self {
         let (mode, cursor, wish, number) = (Mode::Choosing, 0, Editor::default(), Number::default());
         Self { question, answers, mode, cursor, wish, number }

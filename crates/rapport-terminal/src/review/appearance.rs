@@ -9,7 +9,7 @@ use super::super::text::{Line, Tone};
 use rapport_core::review::GroupMark;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct Appearance {
     pub theme: Theme,
     pub signs: Signs,
 }
@@ -21,7 +21,7 @@ pub enum Signs {
     Ascii,
 }
 
-impl Look {
+impl Appearance {
     /// The appearance for a terminal; `env` looks up a variable.
     pub fn choose(colour: ColourChoice, env: impl Fn(&str) -> Option<String>) -> Self {
         let locale =

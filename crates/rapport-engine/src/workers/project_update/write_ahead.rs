@@ -22,7 +22,7 @@ pub(in crate::workers) struct WriteAhead {
 }
 
 /// The result of an earlier attempt.
-pub(super) enum Before {
+pub(super) enum EarlierAttempt {
     Nothing,
     /// It may have written these paths, from the top of the repository.
     Begun(BTreeSet<PathBuf>),
@@ -37,20 +37,22 @@ impl WriteAhead {
 
     /// The result of an earlier attempt between these two states. An attempt between other states is over, and was
     /// reverted.
-    pub(super) fn read(&self, merged: &Merged) -> Result<Before, WorkerError> {
+    pub(super) fn read(&self, merged: &Merged) -> Result<EarlierAttempt, WorkerError> {
         let note = match std::fs::read(&self.path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Before::Nothing),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(EarlierAttempt::Nothing),
             read => read.map_err(file_error("read", &self.path))?,
         };
         let mut fields = note.split(|byte| *byte == 0);
         let stage = fields.next().unwrap_or_default();
         if stage == head(merged, COMPLETE).as_bytes() {
-            return Ok(Before::Complete);
+            return Ok(EarlierAttempt::Complete);
         }
         if stage == head(merged, BEGUN).as_bytes() {
-            return Ok(Before::Begun(fields.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect()));
+            return Ok(EarlierAttempt::Begun(
+                fields.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect(),
+            ));
         }
-        Ok(Before::Nothing)
+        Ok(EarlierAttempt::Nothing)
     }
 
     pub(super) fn begin<'a>(

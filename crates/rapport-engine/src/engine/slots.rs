@@ -21,7 +21,7 @@ pub struct AgentSlots {
 
 /// The slot of an agent, until this is dropped.
 #[derive(Debug)]
-pub(super) struct AgentPlaceTaken {
+pub(super) struct AgentSlot {
     _lock: Lock,
 }
 
@@ -53,11 +53,7 @@ impl AgentSlots {
 
     /// Takes a free slot, if there is one and no older ticket waits; otherwise waits in the queue with a ticket.
     /// Blocks for a short time.
-    pub(super) fn take(
-        &self,
-        ticket: &mut Option<Ticket>,
-        now: Timestamp,
-    ) -> io::Result<Option<AgentPlaceTaken>> {
+    pub(super) fn take(&self, ticket: &mut Option<Ticket>, now: Timestamp) -> io::Result<Option<AgentSlot>> {
         // Callers ask for a slot only if there is a limit.
         let Some((folder, count)) = &self.limit else { return Err(io::Error::other("there is no limit")) };
         let queue = folder.join("queue");
@@ -66,7 +62,7 @@ impl AgentSlots {
             for number in 1..=*count {
                 if let Taken::Ours(lock) = Lock::take(&folder.join(number.to_string()), b"agent")? {
                     *ticket = None;
-                    return Ok(Some(AgentPlaceTaken { _lock: lock }));
+                    return Ok(Some(AgentSlot { _lock: lock }));
                 }
             }
         }
@@ -118,25 +114,25 @@ mod tests {
     #[test]
     fn the_oldest_ticket_is_next_and_the_dead_keep_nobody() {
         let folder = tempfile::tempdir().unwrap();
-        let places = AgentSlots::at_most(2, folder.path().into());
+        let slots = AgentSlots::at_most(2, folder.path().into());
         let mut no_ticket = None;
-        let first = places.take(&mut no_ticket, now()).unwrap().unwrap();
-        let second = places.take(&mut no_ticket, now()).unwrap().unwrap();
+        let first = slots.take(&mut no_ticket, now()).unwrap().unwrap();
+        let second = slots.take(&mut no_ticket, now()).unwrap().unwrap();
         assert!(no_ticket.is_none());
         let (mut third, mut fourth) = (None, None);
-        assert!(places.take(&mut third, now()).unwrap().is_none() && third.is_some());
-        assert!(places.take(&mut fourth, now()).unwrap().is_none());
+        assert!(slots.take(&mut third, now()).unwrap().is_none() && third.is_some());
+        assert!(slots.take(&mut fourth, now()).unwrap().is_none());
         drop(first);
-        assert!(places.take(&mut fourth, now()).unwrap().is_none(), "another one waits longer");
-        assert!(places.take(&mut None, now()).unwrap().is_none(), "newcomers wait, too");
-        let third_place = places.take(&mut third, now()).unwrap().unwrap();
+        assert!(slots.take(&mut fourth, now()).unwrap().is_none(), "another one waits longer");
+        assert!(slots.take(&mut None, now()).unwrap().is_none(), "newcomers wait, too");
+        let third_slot = slots.take(&mut third, now()).unwrap().unwrap();
         assert!(third.is_none());
-        assert!(places.take(&mut fourth, now()).unwrap().is_none(), "both are taken");
+        assert!(slots.take(&mut fourth, now()).unwrap().is_none(), "both are taken");
         drop(second);
         // The ticket of a process that was killed while it waited.
         std::fs::write(folder.path().join("queue/00000000000000000001-dead"), "").unwrap();
-        let _fourth_place = places.take(&mut fourth, now()).unwrap().unwrap();
-        drop(third_place);
+        let _fourth_slot = slots.take(&mut fourth, now()).unwrap().unwrap();
+        drop(third_slot);
         assert_eq!(std::fs::read_dir(folder.path().join("queue")).unwrap().count(), 0, "nothing is left");
     }
 }

@@ -23,7 +23,7 @@ use crate::clock::Clock;
 /// The maximum number of pending proposals.
 const MOST_PROPOSED: usize = 100;
 /// The number of past sessions to report.
-const TOLD_SESSIONS: usize = 10;
+const REPORTED_SESSIONS: usize = 10;
 /// The files of a project in its directory here. Other files there are not touched.
 const FILES: [&str; 5] = ["context.yaml", "exploration.md", "sessions.jsonl", "found.json", "lock"];
 
@@ -98,11 +98,11 @@ impl KnownProjects {
     pub fn loaded(&self, named: &str) -> Result<LoadedProject, ProjectError> {
         let named = self.find(named)?;
         match ContextFile::read(&named.folder)? {
-            Some(file) => self.told(&named.folder, file.context, Vec::new()),
+            Some(file) => self.loaded_from(&named.folder, file.context, Vec::new()),
             None => {
                 let path = named.path.display().to_string();
                 let context = ProjectContext { name: named.name, path, ..ProjectContext::default() };
-                self.told(&named.folder, context, Vec::new())
+                self.loaded_from(&named.folder, context, Vec::new())
             }
         }
     }
@@ -130,7 +130,7 @@ impl KnownProjects {
         // The context names its finding by the time, so a kill between the two writes does no harm.
         FoundFile::write(&named.folder, before, &now)?;
         let context = file.write()?;
-        self.told(&named.folder, context, exploration.remarks)
+        self.loaded_from(&named.folder, context, exploration.remarks)
     }
 
     /// Adds learnings: those of a person take effect, those of others are proposals. Blocks.
@@ -202,8 +202,8 @@ impl KnownProjects {
                 "{name:?} is not a valid name: use letters, digits, hyphens, underscores and dots, at most 64 of them"
             )));
         }
-        let place = Path::new(path);
-        let found = place.canonicalize().map_err(io_error("use", place))?;
+        let given = Path::new(path);
+        let found = given.canonicalize().map_err(io_error("use", given))?;
         if !found.is_dir() {
             return Err(ProjectError::Wrong(format!("{path:?} is not a directory")));
         }
@@ -217,7 +217,9 @@ impl KnownProjects {
         let _lock = self.lock(&folder)?;
         let mut file = match ContextFile::read(&folder)? {
             None => ContextFile::new(&folder, name, path),
-            Some(file) if file.context.path == path => return self.told(&folder, file.context, Vec::new()),
+            Some(file) if file.context.path == path => {
+                return self.loaded_from(&folder, file.context, Vec::new());
+            }
             // A project that moved keeps what is known; if its directory still exists, its name is taken.
             Some(file) if Path::new(&file.context.path).is_dir() => {
                 return Err(ProjectError::Taken { name: name.to_owned(), path: file.context.path });
@@ -226,7 +228,7 @@ impl KnownProjects {
         };
         file.set("path", path.into());
         let context = file.write()?;
-        self.told(&folder, context, Vec::new())
+        self.loaded_from(&folder, context, Vec::new())
     }
 
     /// Forgets a project. Blocks.
@@ -299,7 +301,7 @@ impl KnownProjects {
     ) -> Result<Vec<SessionId>, ProjectError> {
         let known: std::collections::HashSet<_> =
             past_sessions::read(folder)?.into_iter().map(|past| past.session).collect();
-        let newest = all.len().saturating_sub(TOLD_SESSIONS);
+        let newest = all.len().saturating_sub(REPORTED_SESSIONS);
         let wanted = all.into_iter().enumerate().filter(|(at, id)| *at >= newest || !known.contains(id));
         Ok(wanted.map(|(_, id)| id).collect())
     }
@@ -323,7 +325,7 @@ impl KnownProjects {
             ContextFile::new(&named.folder, &named.name, &path).write()?;
         }
         let context = self.change_in(&named.folder, change)?;
-        self.told(&named.folder, context, Vec::new())
+        self.loaded_from(&named.folder, context, Vec::new())
     }
 
     /// Changes the learnings of a project; the caller holds its lock.
@@ -348,7 +350,7 @@ impl KnownProjects {
         file.write()
     }
 
-    fn told(
+    fn loaded_from(
         &self,
         folder: &Path,
         context: ProjectContext,
@@ -357,7 +359,7 @@ impl KnownProjects {
         let stale = self.stale(folder, &context, self.clock.now())?;
         let is_missing = !Path::new(&context.path).is_dir();
         let past = past_sessions::read(folder)?;
-        let recent_sessions = past.into_iter().rev().take(TOLD_SESSIONS).collect();
+        let recent_sessions = past.into_iter().rev().take(REPORTED_SESSIONS).collect();
         Ok(LoadedProject { context, stale, is_missing, recent_sessions, remarks })
     }
 
@@ -389,11 +391,11 @@ impl KnownProjects {
             return Ok(Named { folder, name, path });
         }
         let as_path = Path::new(named);
-        let place = match as_path.is_absolute() {
+        let found = match as_path.is_absolute() {
             true => as_path.is_dir().then(|| as_path.to_owned()),
             false => self.in_places(named)?,
         };
-        let path = place.ok_or_else(|| self.unknown(named))?;
+        let path = found.ok_or_else(|| self.unknown(named))?;
         let path = path.canonicalize().map_err(io_error("use", &path))?;
         if path.to_str().is_none() {
             return Err(ProjectError::Wrong(format!("the path {} is not UTF-8 text", path.display())));

@@ -26,8 +26,8 @@ impl Budget {
     }
 }
 
-/// The closest place.
-pub(super) struct Closest {
+/// The passage that is most similar to FIND.
+pub(super) struct ClosestMatch {
     /// Where it begins, from 1.
     pub(super) line: usize,
     /// The similarity in percent.
@@ -38,7 +38,7 @@ pub(super) struct Closest {
     pub(super) diff: String,
 }
 
-pub(super) fn closest(text: &str, find: &str, path: &str, budget: &mut Budget) -> Option<Closest> {
+pub(super) fn closest_match(text: &str, find: &str, path: &str, budget: &mut Budget) -> Option<ClosestMatch> {
     let cost = text.len() + find.len();
     budget.0 = budget.0.checked_sub(cost)?;
     let lines: Vec<_> = text.lines().collect();
@@ -53,16 +53,16 @@ pub(super) fn closest(text: &str, find: &str, path: &str, budget: &mut Budget) -
     let bare = find.trim_matches(['\n', '\r']);
     let blank = bare.len() < find.len() && !bare.is_empty() && contains(text, bare);
     let spacing = if blank { Some(BLANK.to_owned()) } else { best.spacing };
-    Some(Closest { spacing, ..best })
+    Some(ClosestMatch { spacing, ..best })
 }
 
-fn compared(lines: &[&str], wanted: &[&str], from: usize, to: usize, path: &str) -> Closest {
+fn compared(lines: &[&str], wanted: &[&str], from: usize, to: usize, path: &str) -> ClosestMatch {
     let there = lines.get(from..to).unwrap_or_default();
     let spacing = spacing(there, wanted);
     let (find, there) = (wanted.join("\n") + "\n", there.join("\n") + "\n");
     let percent = if spacing.is_some() { 100 } else { percent(&find, &there) };
     let line = from + 1;
-    Closest { line, percent, spacing, diff: diff(&find, &there, &format!("{path}:{line}")) }
+    ClosestMatch { line, percent, spacing, diff: diff(&find, &there, &format!("{path}:{line}")) }
 }
 
 /// The line at which most lines of FIND would match, if any of them occurs.

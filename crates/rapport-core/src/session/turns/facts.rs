@@ -10,7 +10,7 @@ use crate::session::agent_turns::Process;
 use crate::session::shared::{Life, Shared};
 use crate::turn::{ActionResult, FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
 
-use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, ends};
+use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, world};
 
 /// The maximum number of problems to report.
 const MOST_PROBLEMS: usize = 50;
@@ -231,8 +231,8 @@ impl TurnsFlow {
             turn.plan.iter_mut().for_each(|plan| plan.is_checked = true);
         });
         if !problems.is_empty() {
-            let told: Vec<_> = problems.iter().take(MOST_PROBLEMS).cloned().collect();
-            self.conclude(folder, at, Overall::ValidationFailed, |report| report.problems = told);
+            let shown: Vec<_> = problems.iter().take(MOST_PROBLEMS).cloned().collect();
+            self.conclude(folder, at, Overall::ValidationFailed, |report| report.problems = shown);
         }
     }
 
@@ -329,7 +329,7 @@ impl TurnsFlow {
             }
             let was_running = turn.stage == TurnStage::Planned && turn.batch().is_some_and(FileBatch::stands);
             if let Some(batch) = turn.batches.last_mut().filter(|_| was_running) {
-                batch.paused = Some(ends::STOPPED.into());
+                batch.paused = Some(world::STOPPED.into());
                 turn.stage = TurnStage::Paused;
             }
         });

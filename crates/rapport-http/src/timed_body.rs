@@ -12,18 +12,18 @@ use tokio::time::Sleep;
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// A body that ends with an error if its sender is silent for too long.
-pub(crate) struct Hurried {
+pub(crate) struct TimedBody {
     body: Incoming,
     late: Option<Pin<Box<Sleep>>>,
 }
 
-impl Hurried {
+impl TimedBody {
     pub(crate) fn new(body: Incoming) -> Self {
         Self { body, late: None }
     }
 }
 
-impl Body for Hurried {
+impl Body for TimedBody {
     type Data = Bytes;
     type Error = BoxError;
 

@@ -2,10 +2,10 @@
 
 use rapport_core::View;
 
-use super::super::confirm::{Choice, ConfirmCard, Mode};
+use super::super::confirmation_card::{Choice, ConfirmationCard, Mode};
 use super::super::text::{Line, Tone, width};
-use super::ask;
 use super::block::Block;
+use super::question_card;
 
 /// Below this many columns, what a choice means is not in a column of its own.
 const NARROW: usize = 40;
@@ -14,7 +14,7 @@ const NARROW: usize = 40;
 const BEHIND: &str = "Its text is older than an answer of yours.";
 
 /// The card in this many columns.
-pub(crate) fn block(card: &ConfirmCard, view: &View, columns: usize) -> Block {
+pub(crate) fn block(card: &ConfirmationCard, view: &View, columns: usize) -> Block {
     let mut block = Block::default();
     match card.mode {
         Mode::Choosing => choices(card, view, columns, &mut block),
@@ -22,14 +22,14 @@ pub(crate) fn block(card: &ConfirmCard, view: &View, columns: usize) -> Block {
         Mode::Telling => {
             block.push(&Line::new(Tone::Strong, "What should the agent change?"), columns);
             block.push(&Line::empty(), columns);
-            ask::editor(&card.wish, "tell it in your own words", columns, &mut block);
+            question_card::editor(&card.wish, "tell it in your own words", columns, &mut block);
         }
     }
     block
 }
 
 /// The keys of the card, in words.
-pub(crate) fn keys(card: &ConfirmCard) -> Vec<&'static str> {
+pub(crate) fn keys(card: &ConfirmationCard) -> Vec<&'static str> {
     match card.mode {
         Mode::Choosing if card.answers.is_empty() => {
             vec!["enter or c confirm", "t tell", "d leave", "q cancel", "? help"]
@@ -40,7 +40,7 @@ pub(crate) fn keys(card: &ConfirmCard) -> Vec<&'static str> {
     }
 }
 
-fn choices(card: &ConfirmCard, view: &View, columns: usize, block: &mut Block) {
+fn choices(card: &ConfirmationCard, view: &View, columns: usize, block: &mut Block) {
     block.push(&Line::new(Tone::Strong, &card.question.text), columns);
     // The plan says so too, but a longer one has scrolled away.
     if view.plan.as_ref().is_some_and(|plan| plan.behind) {
@@ -61,7 +61,7 @@ fn choices(card: &ConfirmCard, view: &View, columns: usize, block: &mut Block) {
     }
 }
 
-fn answers(card: &ConfirmCard, view: &View, columns: usize, block: &mut Block) {
+fn answers(card: &ConfirmationCard, view: &View, columns: usize, block: &mut Block) {
     block.push(&Line::new(Tone::Strong, "Which answer do you want to change?"), columns);
     block.push(&Line::empty(), columns);
     for (place, id) in card.answers.iter().enumerate() {
