@@ -175,8 +175,8 @@ fn in_words<'a>(
         CallReply::Allow { asked } if transcript.leaves_plan_mode(call) => vec![(asked, GO_AHEAD.into())],
         CallReply::Allow { asked } => vec![(asked, "Allow once".into())],
         CallReply::Deny { asked, message } => vec![(asked, message.into())],
-        CallReply::Elicited { told, .. } => {
-            told.first().map(|told| (told.question.as_str(), CALL_AGAIN.into())).into_iter().collect()
+        CallReply::Elicited { questions, .. } => {
+            questions.first().map(|one| (one.question.as_str(), CALL_AGAIN.into())).into_iter().collect()
         }
     }
 }
@@ -286,14 +286,14 @@ mod tests {
             because: None,
         };
         let content = [("name".to_owned(), "hunter2".into())].into_iter().collect();
-        let reply = CallReply::Elicited { told: vec![filled], action: Consent::Accept, content };
+        let reply = CallReply::Elicited { questions: vec![filled], action: Consent::Accept, content };
         let order = working(vec![(CallId::new("toolu_1"), reply)]);
         let prompt = r#"{"type":"user","message":{"content":"Do it"}}"#.to_owned();
         let first = start(&order, &Transcript::read(prompt.as_bytes()).unwrap(), CliChannel::Live);
         let message = first.message.unwrap();
         assert!(message.contains("The desk asks for Name") && message.ends_with(CALL_AGAIN), "{message}");
         assert!(!message.contains("hunter2"), "{message}");
-        assert_eq!(first.told, []);
+        assert_eq!(first.arriving, []);
         let told = format!("{prompt}\n{}", json!({"type": "user", "message": {"content": message}}));
         let later = start(&order, &Transcript::read(told.as_bytes()).unwrap(), CliChannel::Live);
         assert_eq!(later.message.as_deref(), Some(GO_ON));
