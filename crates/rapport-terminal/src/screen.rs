@@ -114,6 +114,7 @@ impl Screen {
             ScreenInput::Paste(text) => self.paste(&text, now),
             ScreenInput::Resized(size) => {
                 self.size = size;
+                self.scroll_back();
                 Vec::new()
             }
             ScreenInput::Submitted(result) => self.submitted(result),
@@ -365,6 +366,18 @@ impl Screen {
         let to = paged(key, top, page, last).filter(|_| last > 0);
         self.over = to.map_or(Over::Nothing, |top| Over::Help { top });
         Vec::new()
+    }
+
+    /// Scrolls back what became shorter than the screen when the window grew.
+    fn scroll_back(&mut self) {
+        let (help, page) = (frame::help(frame::columns(self.size)).len(), frame::page(self.size));
+        let whole =
+            self.cards.shown().map_or(0, |shown| frame::whole(shown.card.question(), self.size).len());
+        match &mut self.over {
+            Over::Help { top } => *top = (*top).min(help.saturating_sub(page)),
+            Over::Whole { top } => *top = (*top).min(whole.saturating_sub(page)),
+            Over::Nothing | Over::Cancel | Over::LastLook => {}
+        }
     }
 
     /// Pages through the full text of the card. Once its end was visible, it can be allowed.

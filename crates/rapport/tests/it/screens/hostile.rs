@@ -134,6 +134,18 @@ proptest! {
     }
 }
 
+/// In a wider window the help is shorter, and may end above the row to which it was scrolled.
+#[test]
+fn scrolled_help_fits_a_window_that_grows() {
+    let mut sitting = Sitting::new(12, 8);
+    sitting.act(|stage| stage.ask(Ask::Questions(vec![stage::auth()])));
+    sitting.pass(1000);
+    sitting.press("? end");
+    sitting.step(ScreenInput::Resized(Size { columns: 130, rows: 49 }));
+    fits(&sitting, 130, 49);
+    assert!(sitting.screen.frame(sitting.now).rows.len() > 5, "the help is shown from its beginning");
+}
+
 fn fits(sitting: &Sitting, columns: usize, rows: usize) {
     let frame = sitting.screen.frame(sitting.now);
     assert!(frame.rows.len() <= rows.saturating_sub(1).max(1), "{} rows of {rows}", frame.rows.len());
