@@ -3,12 +3,13 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use rapport_core::{Entry, Followed, Presenter, SessionId, Status};
 use rapport_door::{DoorError, Seen, Sessions, Update};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{broadcast, watch};
 
 use crate::summary::{Summary, Waiting, shortened};
 
@@ -18,6 +19,8 @@ const KEPT: usize = 32;
 const READERS: usize = 4;
 /// The number of changes that may wait for a page. A page that falls further behind is told to catch up.
 const WAITING_CHANGES: usize = 256;
+/// How long a page waits for the first reading, which takes longer only with thousands of sessions.
+const PAGE_WAITS: Duration = Duration::from_millis(500);
 /// The maximum length of what an agent does, in characters.
 const LONGEST_DOING: usize = 200;
 
@@ -29,6 +32,8 @@ pub(crate) struct Board {
     projects: Arc<HashMap<String, String>>,
     state: Arc<Mutex<State>>,
     changes: broadcast::Sender<BoardChange>,
+    /// How many sessions are still to be read since the start; `None` before their number is known.
+    unread: Arc<watch::Sender<Option<usize>>>,
 }
 
 #[derive(Default)]
@@ -40,8 +45,6 @@ struct State {
     kept: VecDeque<(SessionId, Arc<Presenter>)>,
     /// Sessions that cannot be shown, and why.
     unreadable: HashMap<SessionId, String>,
-    /// How many sessions are still to be read since the start; `None` before their number is known.
-    unread: Option<usize>,
 }
 
 /// What changed in the sessions.
@@ -75,16 +78,17 @@ pub(crate) enum InboxOrder {
 impl Board {
     pub(crate) fn new(sessions: Arc<dyn Sessions>, projects: HashMap<String, String>) -> Self {
         let (changes, _) = broadcast::channel(WAITING_CHANGES);
-        Self { sessions, projects: Arc::new(projects), state: Arc::default(), changes }
+        let unread = Arc::new(watch::Sender::new(None));
+        Self { sessions, projects: Arc::new(projects), state: Arc::default(), changes, unread }
     }
 
-    /// Follows all sessions, until the watch ends. `read` is told once all that are there at the start have been read.
-    pub(crate) async fn follow(&self, read: oneshot::Sender<()>) -> Result<(), DoorError> {
-        let mut told = Some(read);
+    /// Follows all sessions, until the watch ends.
+    pub(crate) async fn follow(&self) -> Result<(), DoorError> {
         // Watches before it reads, so that no change in between is missed.
         let mut seen = self.sessions.watch().await?;
         let all = self.sessions.list().await?;
-        self.state().unread = Some(all.len());
+        self.unread.send_replace(Some(all.len()));
+        let mut is_reading = true;
         // The newest first, because people look for those.
         let mut reading = stream::iter(all.into_iter().rev())
             .map(|id| async move { (self.sessions.entries(&id, 0).await, id) })
@@ -95,15 +99,14 @@ impl Board {
                     Some(seen) => self.on_seen(seen).await,
                     None => return Ok(()),
                 },
-                next = reading.next(), if told.is_some() => match next {
+                next = reading.next(), if is_reading => match next {
                     Some((entries, id)) => {
                         self.on_read(&id, entries);
-                        self.count_read();
+                        self.unread.send_modify(|unread| *unread = unread.map(|unread| unread.saturating_sub(1)));
                     }
                     None => {
+                        is_reading = false;
                         self.tell(BoardChange::All);
-                        // Nobody may wait for it.
-                        let _ = told.take().map(|told| told.send(()));
                     }
                 }
             }
@@ -173,7 +176,19 @@ impl Board {
 
     /// How many sessions are still to be read; `None` if that is not known yet.
     pub(crate) fn unread(&self) -> Option<usize> {
-        self.state().unread
+        *self.unread.borrow()
+    }
+
+    /// Waits a moment for the first reading, so that the first page shows what there is. A browser without scripts
+    /// would not be told of it later.
+    pub(crate) async fn soon_read(&self) {
+        let _ = tokio::time::timeout(PAGE_WAITS, self.all_read()).await;
+    }
+
+    /// Waits until every session that was there at the start has been read.
+    pub(crate) async fn all_read(&self) {
+        // The sender lives as long as the board.
+        let _ = self.unread.subscribe().wait_for(|unread| *unread == Some(0)).await;
     }
 
     /// The sessions that cannot be shown, and why.
@@ -226,12 +241,6 @@ impl Board {
             Ok(entries) => drop(self.take_over(id, entries, false)),
             Err(error) => drop(self.state().unreadable.insert(id.clone(), error.to_string())),
         }
-    }
-
-    /// Counts a session that was read at the start.
-    fn count_read(&self) {
-        let mut state = self.state();
-        state.unread = state.unread.map(|unread| unread.saturating_sub(1));
     }
 
     /// Applies entries to the known state of a session; returns `None` if entries before them are missing. With

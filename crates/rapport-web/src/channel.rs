@@ -15,7 +15,7 @@ use jiff::tz::TimeZone;
 use rapport_door::{Channel, ChannelError, ChannelNotice, DoorError, ProjectSetup, Served};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
 use crate::board::Board;
@@ -99,16 +99,15 @@ impl Web {
         served.notices.tell(ChannelNotice::Invitation { channel: CHANNEL, link, picture });
         let mut serving =
             tokio::spawn(rapport_http::serve(listener, routes(&site), HEADERS_WITHIN, served.stop.clone()));
-        let (read, all_read) = oneshot::channel();
         let followed = site.clone();
         let mut following = tokio::spawn(async move {
             // Reading thousands of sessions takes time, which a server without devices need not spend.
             if !has_devices {
                 followed.visited.notified().await;
             }
-            followed.board.follow(read).await
+            followed.board.follow().await
         });
-        let resumed = tokio::spawn(resume_all(site.clone(), all_read));
+        let resumed = tokio::spawn(resume_all(site.clone()));
         let outcome = tokio::select! {
             () = served.stopped() => Ok(()),
             ended = &mut following => ended_early(ended),
@@ -174,10 +173,8 @@ fn routes(site: &Arc<Site>) -> Router {
 
 /// Resumes the sessions that were started here and that no process runs, because the previous server ended. The board
 /// does not have a session whose log is damaged or not trusted, so such a log starts no agent.
-async fn resume_all(site: Arc<Site>, all_read: oneshot::Receiver<()>) {
-    if all_read.await.is_err() {
-        return;
-    }
+async fn resume_all(site: Arc<Site>) {
+    site.board.all_read().await;
     for Summary { id, .. } in site.board.summaries(|one| one.is_resumed_here) {
         if !matches!(site.sessions.holder(&id).await, Ok(None)) {
             continue;

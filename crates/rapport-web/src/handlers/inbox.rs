@@ -27,6 +27,7 @@ pub(crate) async fn inbox(
         "urgent" => InboxOrder::Urgent,
         _ => InboxOrder::Oldest,
     };
+    site.board.soon_read().await;
     let all = site.board.waiting(order);
     let last = all.len().saturating_sub(1) / ON_A_PAGE;
     let page = query.number::<usize>("page").unwrap_or(0).min(last);

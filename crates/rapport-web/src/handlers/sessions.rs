@@ -20,6 +20,7 @@ pub(crate) async fn sessions(
     let query = Fields::read(query.unwrap_or_default().as_bytes());
     let wanted: String = query.get("q").trim().chars().take(200).collect();
     let words: Vec<String> = wanted.split_whitespace().map(str::to_lowercase).collect();
+    site.board.soon_read().await;
     let all = site.board.summaries(|one| {
         let name = format!("{} {}", one.id, one.project).to_lowercase();
         words.iter().all(|word| name.contains(word) || one.words.contains(word))

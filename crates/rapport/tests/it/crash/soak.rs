@@ -191,7 +191,20 @@ fn story(mut dice: Dice, env: &[(&str, &str)]) -> (Count, Vec<String>) {
         .extend(stuck.map(|run| format!("run {run} was stuck for {LONGEST_RUN:?}, and its host was killed")));
     count.lost += asked_again.len() as u64;
     wrong.extend(asked_again.iter().map(|text| format!("the answer to {text:?} was lost, and given again")));
+    if !wrong.is_empty() {
+        show(&project);
+    }
     (count, wrong)
+}
+
+/// Prints what is left of a story that went wrong: it cannot be told again, because its instants are not the same.
+fn show(project: &Project) {
+    for entry in project.store().read(&project.session(), 0).unwrap() {
+        println!("{}", serde_json::to_string(&entry).unwrap());
+    }
+    for line in project.transcripts().concat() {
+        println!("{line}");
+    }
 }
 
 /// Follows a run to its end. If that takes too long, kills its host, so that the reader of its output continues.
