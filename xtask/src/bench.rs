@@ -1,7 +1,7 @@
 //! `cargo xtask bench`: builds for release and runs the benchmarks in `crates/rapport/benches/`.
 
 use crate::shell::{self, FULL, Outcome, cargo};
-use crate::{bots, claude_code, engine};
+use crate::{axe, bots, claude_code, engine};
 
 pub(crate) fn run(args: &[&str]) -> Outcome {
     let mut bench = cargo(&["bench", "--package", "rapport", "--features", FULL, "--bench", "rapport", "--"]);
@@ -12,6 +12,13 @@ pub(crate) fn run(args: &[&str]) -> Outcome {
     }
     if args.is_empty() || args.contains(&"bots") {
         bots::prepare(&mut bench);
+    }
+    if args.is_empty() || args.contains(&"web") {
+        match axe::install().and_then(|()| axe::variable()) {
+            // The driver of the browser is the one of the tests, and looks for this.
+            Ok((name, place)) => drop(bench.env(name, place)),
+            Err(why) => println!("there is no browser to measure with: {why}"),
+        }
     }
     // It ends when this is dropped.
     let engine =

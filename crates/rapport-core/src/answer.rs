@@ -83,6 +83,8 @@ pub enum RuleSource {
     Granted,
     /// The budget of a session or a day.
     Budget,
+    /// An answer that a person wants given always in a project.
+    Answer,
 }
 
 impl RuleSource {

@@ -1,6 +1,11 @@
 //! Who may do what in a session. A person may do everything. A lead (an agent that answers for a person) informs and
 //! steers the worker, but never decides what the worker may do: permissions, plans, forms of other programs, money,
 //! and changes to the project are for a person.
+//!
+//! Whoever comes in through a channel has a [`Role`] there: a paired device, a Telegram user, the holder of an MCP token.
+//! The roles are the same in all channels, and `rapport-door` enforces them in one place.
+
+use serde::{Deserialize, Serialize};
 
 use crate::answer::By;
 use crate::created::{Created, Decider, Terms};
@@ -8,6 +13,26 @@ use crate::id::SessionId;
 use crate::input::Act;
 use crate::question::Purpose;
 use crate::routing::Policy;
+
+/// What a person may do who came in through a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// See everything, answer and steer.
+    Answer,
+    /// See everything, and change nothing.
+    Look,
+}
+
+impl Role {
+    /// The role in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Answer => "may answer",
+            Self::Look => "may only look",
+        }
+    }
+}
 
 /// What an act decides about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +97,7 @@ impl Matter {
     /// The matter of an answer to a question for this purpose.
     pub fn of_question(purpose: &Purpose) -> Self {
         match purpose {
-            Purpose::Clarify => Matter::Clarification,
+            Purpose::Clarify | Purpose::Idle => Matter::Clarification,
             Purpose::Permission(_) => Matter::Permission,
             Purpose::LeavePlanMode { .. } | Purpose::Confirm => Matter::Plan,
             Purpose::Elicit(_) => Matter::Form,
@@ -84,6 +109,8 @@ impl Matter {
     pub fn of_act(act: &Act) -> Option<Self> {
         Some(match act {
             Act::Answer { .. } | Act::Respond { .. } | Act::SendDraft { .. } => return None,
+            // Only a person gives an earlier answer as their own, and only a person makes it a rule.
+            Act::TakeOffer { .. } | Act::AlwaysAnswer { .. } => Matter::OtherAnswer,
             Act::Back | Act::Reopen { .. } | Act::Change { .. } | Act::Keep { .. } => Matter::OtherAnswer,
             Act::Revoke { .. } | Act::AllowHost { .. } => Matter::Reach,
             Act::ChangeTerms { .. } => Matter::Money,

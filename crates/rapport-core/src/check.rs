@@ -13,7 +13,7 @@ use std::fmt;
 use crate::action_plan::{ActionPlan, Replacement};
 use crate::edit::{Mismatch, apply_edit, contains};
 use crate::visible;
-pub(crate) use closest_match::squeezed;
+pub(crate) use closest_match::is_unseen;
 use closest_match::{Budget, ClosestMatch, closest_match};
 use elision::elided;
 pub use paths::{PathFault, project_path, steers_agents};

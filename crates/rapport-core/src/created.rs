@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use crate::aim::Aim;
 use crate::answer::By;
 use crate::id::{ConversationId, QuestionId, SessionId, TurnId};
+use crate::message_queue::{QueueChange, QueueTerms};
 use crate::routing::{Policy, RoutingTerms};
 
 /// What a session starts from.
@@ -239,6 +240,9 @@ pub struct Terms {
     /// The times and limits of asking a lead.
     #[serde(skip_serializing_if = "RoutingTerms::is_default")]
     pub routing: RoutingTerms,
+    /// How messages reach the agent of a conversation while it works.
+    #[serde(skip_serializing_if = "QueueTerms::is_default")]
+    pub queue: QueueTerms,
 }
 
 impl Default for Terms {
@@ -255,6 +259,7 @@ impl Default for Terms {
             questions_in_text: false,
             questions: Policy::Trust,
             routing: RoutingTerms::default(),
+            queue: QueueTerms::default(),
         }
     }
 }
@@ -267,6 +272,7 @@ impl Terms {
             budget_micros: change.budget_micros.or(self.budget_micros),
             max_rounds: change.max_rounds.unwrap_or(self.max_rounds),
             questions: change.questions.unwrap_or(self.questions),
+            queue: change.queue.map_or(self.queue, |change| self.queue.changed(&change)),
             ..self.clone()
         }
     }
@@ -287,6 +293,9 @@ pub struct TermsChange {
     /// What a lead may do with the agent's own questions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<Policy>,
+    /// How messages reach the agent of a conversation while it works.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueChange>,
 }
 
 impl std::fmt::Display for TermsChange {
@@ -295,7 +304,8 @@ impl std::fmt::Display for TermsChange {
         let budget = self.budget_micros.map(|micros| format!("the budget is ${:.2}", micros as f64 / 1e6));
         let rounds = self.max_rounds.map(|most| format!("at most {most} rounds of questions"));
         let policy = self.questions.map(|policy| format!("the policy for questions is {}", policy.word()));
-        let parts: Vec<_> = [hot, budget, rounds, policy].into_iter().flatten().collect();
+        let queue = self.queue.map(|queue| format!("{queue}"));
+        let parts: Vec<_> = [hot, budget, rounds, policy, queue].into_iter().flatten().collect();
         f.write_str(&parts.join(", "))
     }
 }

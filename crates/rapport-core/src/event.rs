@@ -14,6 +14,7 @@ use crate::aim::Asking;
 use crate::answer::{Answer, By};
 use crate::check::PlanRemark;
 use crate::created::{Created, TermsChange};
+use crate::earlier_answer::EarlierAnswer;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, TurnId};
 use crate::input::{ApplyTo, Merged, NotMerged};
 use crate::permission::Rule;
@@ -286,10 +287,16 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
     },
-    /// A message was withdrawn before the agent was told.
+    /// A message was withdrawn before the agent read it. A process that was given it already may still read it.
     Unsaid {
         /// The id of the message in its channel.
         id: String,
+    },
+    /// The oldest message that waited for the agent was dropped, because too many waited.
+    Dropped {
+        /// Whether the agent reads the beginning of that message.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        is_summarized: bool,
     },
     /// The agent has read a message that was sent during a turn.
     Read {
@@ -304,6 +311,13 @@ pub enum Event {
         /// The turn of the agent.
         turn: TurnId,
         /// Who did this.
+        by: By,
+    },
+    /// A turn was interrupted for a message. It continues with the message as soon as its process has ended.
+    Interrupted {
+        /// The turn of the agent.
+        turn: TurnId,
+        /// Who sent the message.
         by: By,
     },
     /// A planner has named what the plan is about.
@@ -448,6 +462,14 @@ pub enum Event {
         /// The id of the question.
         question: QuestionId,
     },
+    /// The lead that began the session was told that its work ended, or could not be.
+    LeadInformed {
+        /// Which end of the work, from 1.
+        end: u32,
+        /// Why it could not be told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failure: Option<String>,
+    },
     /// A lead proposes an answer, which a person may send.
     Drafted {
         /// The id of the question.
@@ -459,6 +481,25 @@ pub enum Event {
         /// The ground of the answer, if it was found.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         because: Option<Grounding>,
+    },
+    /// A person answered the same question before, and that answer is offered. It answers nothing.
+    Offered {
+        /// The id of the question.
+        question: QuestionId,
+        /// The earlier answer.
+        earlier: Box<EarlierAnswer>,
+    },
+    /// A person wants the same question always answered so in this project.
+    AnswerRuled {
+        /// The id of the question.
+        question: QuestionId,
+        /// Who did this.
+        by: By,
+    },
+    /// The rule to answer a question always so was saved in Rapport's home.
+    AnswerRuleKept {
+        /// The id of the question.
+        question: QuestionId,
     },
     /// The ground of a lead's answer, which is in the same entry.
     Grounded {
@@ -805,6 +846,28 @@ impl Event {
             Self::Unsaid { .. } => "a message is taken back before the agent was told".into(),
             Self::Read { .. } => "the agent has read the message".into(),
             Self::Stopped { by, .. } => format!("{by} stops the agent"),
+            Self::LeadInformed { failure: None, .. } => "the lead is told that the work ended".into(),
+            Self::LeadInformed { failure: Some(why), .. } => {
+                format!("the lead cannot be told that the work ended: {why}")
+            }
+            Self::Interrupted { by, .. } => format!("{by} interrupts the agent with a message"),
+            Self::Dropped { is_summarized: false } => {
+                "the oldest message that waited for the agent is dropped, because too many waited".into()
+            }
+            Self::Dropped { is_summarized: true } => {
+                "the oldest message that waited for the agent is dropped, \
+                 because too many waited; the agent reads its beginning"
+                    .into()
+            }
+            Self::Offered { question, earlier } => {
+                format!("{question} was answered before, in {} {}", earlier.session, earlier.question)
+            }
+            Self::AnswerRuled { question, by } => {
+                format!("{by} wants the question of {question} always answered so in this project")
+            }
+            Self::AnswerRuleKept { question } => {
+                format!("the question of {question} is always answered so in this project")
+            }
             Self::Outlined { goal, description } => format!("the plan is to be called {goal}/{description}"),
             Self::Unchecked { reason } => format!("it is unknown whether more has to be asked: {reason}"),
             Self::Baselined { .. } => "the state of the files before the work is recorded".into(),
@@ -891,7 +954,7 @@ impl Event {
             Self::Restarted { by } => format!("restarted by {by}"),
             Self::Checked { check, .. } => check.words(),
             Self::Reported { changes: Some(Changes { unknown: Some(why), .. }) } => {
-                format!("completed; the changes are unknown: {why}")
+                format!("completed; not all changes are known: {why}")
             }
             Self::Reported { changes: Some(changes) } => {
                 format!("completed; {} changed", count(changes.files.len()))
@@ -944,6 +1007,8 @@ impl Event {
             | Self::Heard { .. }
             | Self::Answered { .. }
             | Self::Stopped { .. }
+            | Self::Interrupted { .. }
+            | Self::AnswerRuled { .. }
             | Self::Restarted { .. }
             | Self::Approved { .. }
             | Self::Skipped { .. }
@@ -969,6 +1034,7 @@ impl Event {
             Self::Failed { .. }
             | Self::CutOff { .. }
             | Self::Delayed { .. }
+            | Self::Dropped { .. }
             | Self::HostRefused { .. }
             | Self::NotApplied(_)
             | Self::UndoRefused { .. }
@@ -1000,6 +1066,7 @@ impl Event {
             | Self::Unknown(_)
             | Self::Granted { .. }
             | Self::Unsaid { .. }
+            | Self::AnswerRuleKept { .. }
             | Self::LeadAsks { .. }
             | Self::LeadReleased { .. } => FactTone::Quiet,
             Self::ReviewStarted { .. }
@@ -1020,6 +1087,8 @@ impl Event {
             | Self::WorkLeft { .. }
             | Self::Routed { .. }
             | Self::LeadTold { .. }
+            | Self::LeadInformed { .. }
+            | Self::Offered { .. }
             | Self::Grounded { .. } => FactTone::Internal,
         }
     }
@@ -1224,7 +1293,7 @@ pub struct Changes {
     /// The state after the turn, by the worker's name for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
-    /// Why the changed files are unknown, if listing them failed.
+    /// Why changed files are missing in the list, or all of them, if listing them failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
 }

@@ -74,6 +74,16 @@ pub enum Act {
         /// The question.
         question: QuestionId,
     },
+    /// Give the answer that was given to the same question before, as one's own.
+    TakeOffer {
+        /// The question.
+        question: QuestionId,
+    },
+    /// Have the answer to a question given to the same question always, in this project.
+    AlwaysAnswer {
+        /// The question.
+        question: QuestionId,
+    },
     /// Have a person asked instead of the lead: the lead does not know the answer, or the person wants to give it.
     PassOn {
         /// The question.
@@ -498,10 +508,22 @@ pub enum World {
         /// The question whose answer granted it.
         question: QuestionId,
     },
+    /// The answer to a question was stored as a rule of the project, in Rapport's home.
+    AnswerRuled {
+        /// The question.
+        question: QuestionId,
+    },
     /// The lead was told of a question, or could not be.
     LeadTold {
         /// The question.
         question: QuestionId,
+        /// Nothing, or why it could not be told, in words for a person.
+        outcome: Result<(), String>,
+    },
+    /// The lead that began the session was told that its work ended, or could not be.
+    LeadInformed {
+        /// Which end of the work, from 1.
+        end: u32,
         /// Nothing, or why it could not be told, in words for a person.
         outcome: Result<(), String>,
     },

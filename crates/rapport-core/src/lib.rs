@@ -67,6 +67,8 @@ mod answer;
 mod branch;
 mod created;
 mod diff_stat;
+mod digest;
+mod earlier_answer;
 mod edit;
 mod elicitation;
 mod event;
@@ -75,6 +77,7 @@ mod id;
 mod input;
 mod interactive;
 pub mod lead_ids;
+pub mod message_queue;
 mod permission;
 mod plan;
 mod plan_effects;
@@ -84,12 +87,13 @@ mod project;
 pub mod prompt;
 mod question;
 mod question_round;
+mod quiet_hours;
 mod refusal;
-mod seen_from;
 mod session;
 mod turn;
 mod turn_card;
 mod view;
+mod viewpoint;
 mod want;
 mod work_check;
 
@@ -106,6 +110,8 @@ pub use created::{
     WorkplaceLimits,
 };
 pub use diff_stat::FileDiff;
+pub use digest::{Digest, DigestLine, LeadDid};
+pub use earlier_answer::{EarlierAnswer, Offerable};
 pub use edit::{EditError, Mismatch, apply_edits};
 pub use elicitation::{ACCEPT, Consent, Field, FieldKind};
 pub use event::{
@@ -128,15 +134,17 @@ pub use project::{
     ProjectFindings, STALE_AFTER, Stale, major,
 };
 pub use prompt::action_plan::ACTION_PLAN;
+pub use prompt::planning_request::{PlannedAction, PlanningRequest};
 pub use prompt::progress::plan_prompt;
 pub use prompt::project_task::Enrichment;
 pub use prompt::question_round::INTERACTIVE;
 pub use question::{Choice, Purpose, Question, Reply};
 pub use question_round::{Brief, QuestionRound, signal};
+pub use quiet_hours::QuietHours;
 pub use refusal::Refusal;
-pub use seen_from::SeenFrom;
 pub use session::{
-    MAX_TASK, QuestionView, RoundView, Session, Stretch, Unrecorded, WorkUndo, ruled_by_project,
+    AgentTurnView, MAX_TASK, QuestionView, RoundView, Session, SessionHistory, SpentAt, Stretch, Unrecorded,
+    WorkUndo, ruled_by_project,
 };
 pub use turn::{
     ActionEnd, ActionResult, Chosen, FileBatch, FileTurn, FoundBatch, FoundTurn, FoundTurns, Interrupted,
@@ -144,8 +152,9 @@ pub use turn::{
 };
 pub use turn_card::{TurnCard, TurnCardKind};
 pub use view::{
-    AgentState, AgentView, Clarified, DraftView, OpenQuestion, PhaseView, PlanView, Progress, ReviewView,
-    Rounds, Status, View, WayView, WorkplaceState, WorkplaceView,
+    AgentState, AgentView, Clarified, DraftView, OfferView, OpenQuestion, PhaseView, PlanView, Progress,
+    ReviewView, Rounds, Status, View, WayView, WorkplaceState, WorkplaceView,
 };
+pub use viewpoint::SeenFrom;
 pub use want::{ActionReply, AnsweredQuestion, BatchOrder, CallReply, Order, SentMessage, Want};
 pub use work_check::WorkCheck;

@@ -9,6 +9,7 @@ use crate::created::Clarifier;
 use crate::event::{Asker, Entry, Event};
 use crate::id::{QuestionId, RoundId};
 use crate::question::Purpose;
+use crate::routing::Recipient;
 use crate::session::{RoundView, Session};
 use crate::turn_card::{TurnCard, TurnCardKind};
 use crate::view::PhaseView;
@@ -160,6 +161,8 @@ fn confirms(round: &RoundView<'_>) -> bool {
 fn reopens(fact: &Event, focus: &Focus) -> bool {
     match fact {
         Event::Reopened { question, .. } => *question == focus.question,
+        // The others are asked now, whoever saw the card before.
+        Event::Routed { question, to: Recipient::Others, .. } => *question == focus.question,
         // The shown card lacks the draft.
         Event::Drafted { question, .. } => *question == focus.question,
         // The person has not seen the file's new content yet.

@@ -2,6 +2,7 @@
 
 pub(crate) mod action_plan;
 pub mod lead;
+pub(crate) mod planning_request;
 pub(crate) mod progress;
 pub(crate) mod project_task;
 pub(crate) mod question_round;

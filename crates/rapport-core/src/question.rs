@@ -21,6 +21,7 @@ pub(crate) const CANCEL: &str = "cancel";
 /// The values of the options when the budget is used up.
 pub(crate) const GO_ON: &str = "go_on";
 pub(crate) const STAY: &str = "stay";
+pub(crate) const FINISH: &str = "finish";
 
 /// Words that express a decision. A question that asks for none refuses them, because they were meant for another
 /// question.
@@ -118,6 +119,8 @@ pub enum Purpose {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         day: Option<String>,
     },
+    /// Whether the agent goes on, because its turn ended without a result and without a question.
+    Idle,
 }
 
 impl Purpose {
@@ -129,7 +132,8 @@ impl Purpose {
             | Purpose::Permission(_)
             | Purpose::LeavePlanMode { .. }
             | Purpose::Confirm
-            | Purpose::Budget { .. } => None,
+            | Purpose::Budget { .. }
+            | Purpose::Idle => None,
         }
     }
 
@@ -186,6 +190,15 @@ impl Question {
         Ok(answer)
     }
 
+    /// Whether this answer is possible here: its values are options, free text is accepted, and so is their number.
+    pub fn accepts(&self, answer: &Answer) -> bool {
+        let is_option = |value: &String| self.options.iter().any(|option| option.value == *value);
+        let chosen = answer.values.len() + usize::from(answer.text.is_some());
+        answer.values.iter().all(is_option)
+            && (answer.text.is_none() || self.free_text)
+            && (chosen == 1 || chosen > 1 && self.multi)
+    }
+
     /// An answer in words: labels joined by commas, free text last.
     pub fn words(&self, answer: &Answer) -> String {
         let labels = answer.values.iter().map(|value| self.label(value));
@@ -195,7 +208,7 @@ impl Question {
     /// Whether this answer denies: a permission, leaving plan mode, starting the work, or continuing over budget.
     pub fn is_denied_by(&self, answer: &Answer) -> bool {
         match self.purpose {
-            Purpose::Clarify => false,
+            Purpose::Clarify | Purpose::Idle => false,
             Purpose::Elicit(_) => Consent::of(answer) != Consent::Accept,
             Purpose::Confirm => answer.is(CANCEL),
             Purpose::Budget { .. } => answer.is(STAY),
@@ -266,6 +279,7 @@ impl Question {
             Purpose::Clarify | Purpose::Elicit(_) => return None,
             Purpose::Confirm => (CONFIRM, CANCEL),
             Purpose::Budget { .. } => (GO_ON, STAY),
+            Purpose::Idle => (GO_ON, FINISH),
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => (ALLOW, DENY),
         };
         match word.as_str() {

@@ -168,12 +168,21 @@ impl Report {
         }
     }
 
-    /// The report of a plan that was not run: it was skipped as a whole, or could not be carried out.
-    pub fn nothing_done(
+    /// The report of a plan that a person skipped as a whole.
+    pub fn skipped(plan: &ActionPlan, at: &str, now: Timestamp) -> Report {
+        Self::nothing_done(plan, at, (Overall::Skipped, "the plan was skipped"), now)
+    }
+
+    /// The report of a plan that cannot be carried out, for these reasons.
+    pub fn invalid(plan: &ActionPlan, at: &str, problems: &[String], now: Timestamp) -> Report {
+        let report = Self::nothing_done(plan, at, (Overall::ValidationFailed, "the plan is not valid"), now);
+        Report { problems: problems.to_vec(), ..report }
+    }
+
+    fn nothing_done(
         plan: &ActionPlan,
         at: &str,
-        status: Overall,
-        reason: &str,
+        (status, reason): (Overall, &str),
         now: Timestamp,
     ) -> Report {
         let skipped = || Verdict::Skipped { reason: Some(reason.to_owned()) };

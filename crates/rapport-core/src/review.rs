@@ -9,4 +9,4 @@ mod selection;
 pub use dependencies::Dependencies;
 pub use outline::{PlanItem, change_label, counts, items, warnings};
 pub use preview::{Preview, PreviewKind, needed, preview, unified};
-pub use selection::{Checks, Group, GroupMark, Note, Pick, Selection};
+pub use selection::{Checks, Group, GroupMark, MAX_COMMENT, Note, Pick, Selection};

@@ -69,6 +69,11 @@ impl Policy {
         strictness(self) <= strictness(other)
     }
 
+    /// Whether the lead answers by itself, so that its answers are limited in number.
+    pub(crate) fn has_limits(self) -> bool {
+        matches!(self, Self::Auto | Self::Trust)
+    }
+
     pub(crate) fn is_trust(&self) -> bool {
         *self == Self::Trust
     }

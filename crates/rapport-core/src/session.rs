@@ -16,8 +16,10 @@ mod budget;
 mod chat;
 mod flow;
 mod handover;
+mod history;
 mod hosts;
 mod messages;
+mod offers;
 mod people;
 mod progress;
 mod read;
@@ -47,6 +49,8 @@ use crate::want::Want;
 use flow::Flow;
 
 pub use agent::ruled_by_project;
+pub use budget::SpentAt;
+pub use history::{AgentTurnView, SessionHistory};
 pub use read::{QuestionView, RoundView};
 pub use stretch::Stretch;
 pub use undo::{Unrecorded, WorkUndo};
@@ -130,7 +134,7 @@ impl Session {
                 return self.change(question, reply, by, now);
             }
             Input::Person { by, act } => self.shared.decide_person(flow, by, act, now),
-            Input::Agent { turn, did } => self.shared.decide_agent(flow, *turn, did),
+            Input::Agent { turn, did } => self.shared.decide_agent(flow, *turn, did, now),
             Input::World(world) => self.shared.decide_world(flow, world, now),
         }?;
         let stops = self.shared.first_stops(&facts, now);
@@ -176,7 +180,7 @@ impl Session {
 
     /// When passing time alone changes something, if ever: a waiting process cools, a question expires.
     pub fn deadline(&self) -> Option<Timestamp> {
-        self.shared.deadline()
+        self.shared.deadline(self.flow.rules())
     }
 
     /// The call that a process could park right now.

@@ -142,7 +142,7 @@ pub struct UndoneFiles {
     /// Of the kept files, those that changed while a command ran, and where a copy of that state is.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub set_aside: BTreeMap<String, String>,
-    /// Actions that cannot be undone, such as `EXECUTE cargo test`.
+    /// What cannot be undone, such as `other effects of EXECUTE cargo test`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remaining: Vec<String>,
 }
@@ -177,6 +177,8 @@ pub struct FileTurn {
     pub differs: Option<String>,
     /// Why the plan cannot be carried out.
     pub problems: Vec<String>,
+    /// What the agent replied, if that was words instead of a plan.
+    pub words: Option<String>,
     /// The overall result of the plan.
     pub status: Option<Overall>,
     /// The report, until it is in its file.
@@ -358,6 +360,7 @@ impl FileTurn {
             plan: None,
             differs: None,
             problems: Vec::new(),
+            words: None,
             status: None,
             report: None,
             approved_context: None,

@@ -10,14 +10,15 @@ use crate::activity::Activity;
 use crate::aim::Aim;
 use crate::answer::By;
 use crate::created::{BranchPoint, Origin};
+use crate::earlier_answer::EarlierAnswer;
 use crate::event::{Asker, Beside, Changes, Usage};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::permission::Rule;
 use crate::question::{Choice, Purpose, Question};
 use crate::routing::{Class, Grounding, Hop, Recipient, RoutingTerms};
-use crate::seen_from::SeenFrom;
 use crate::session::{Given, Life, Process, Round, RoundItem, Route, Session, Shared, State, WorkUndo};
 use crate::turn::{FileTurn, TurnPlan, TurnStage, UndoneFiles};
+use crate::viewpoint::SeenFrom;
 use crate::work_check::WorkCheck;
 
 /// A session as it is shown.
@@ -290,6 +291,37 @@ pub struct OpenQuestion {
     /// The lead's draft of an answer, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub draft: Option<DraftView>,
+    /// The answer that a person gave to the same question before, if there is one. It is only offered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<OfferView>,
+}
+
+/// An answer that a person gave to the same question before.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfferView {
+    /// The answer in words.
+    pub answer: String,
+    /// Who gave it.
+    pub by: By,
+    /// The session in which it was given.
+    pub session: SessionId,
+    /// The question there.
+    pub question: QuestionId,
+    /// When it was given.
+    pub at: Timestamp,
+}
+
+impl EarlierAnswer {
+    /// The answer as it is offered for a question.
+    fn view(&self, question: &Question) -> OfferView {
+        OfferView {
+            answer: question.words(&self.answer),
+            by: self.by.clone(),
+            session: self.session.clone(),
+            question: self.question.clone(),
+            at: self.at,
+        }
+    }
 }
 
 /// The route of a question: who is asked now.
@@ -504,6 +536,12 @@ impl Session {
         self.shared.routes.of(question).map(|route| route.view(&self.shared.created.terms.routing))
     }
 
+    /// The answer that a person gave to the same question before, for an open question.
+    pub fn offer(&self, question: &QuestionId) -> Option<OfferView> {
+        let (_, item) = self.shared.rounds.item(question)?;
+        self.shared.offers.of(question).map(|earlier| earlier.view(&item.question))
+    }
+
     /// The lead's draft for an open question.
     pub fn draft(&self, question: &QuestionId) -> Option<DraftView> {
         let (_, item) = self.shared.rounds.item(question).filter(|(_, item)| item.given().is_none())?;
@@ -579,6 +617,7 @@ impl Shared {
                 previous: item.last_words(),
                 way: route.map(|route| route.view(&self.created.terms.routing)),
                 draft: route.and_then(|route| route.draft_view(question)),
+                offer: self.offers.of(&question.id).map(|earlier| earlier.view(question)),
             })
         };
         round.items.iter().enumerate().filter_map(open)

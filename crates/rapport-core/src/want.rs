@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use crate::action_plan::Change;
-use crate::answer::By;
+use crate::answer::{Answer, By};
 use crate::elicitation::Consent;
 use crate::event::TurnKind;
 use crate::id::{CallId, ConversationId, QuestionId, RoundId, SessionId, TurnId};
@@ -51,12 +51,30 @@ pub enum Want {
         /// Who allowed it.
         by: By,
     },
+    /// The answer to a question is stored as a rule of the project, in Rapport's home.
+    AnswerRuled {
+        /// The question.
+        question: QuestionId,
+        /// Its text.
+        text: String,
+        /// The answer.
+        answer: Answer,
+        /// Who said that it is given always.
+        by: By,
+    },
     /// The lead of the session was told of a question.
     LeadTold {
         /// The lead.
         lead: SessionId,
         /// The question.
         question: QuestionId,
+    },
+    /// The lead that began the session was told that its work ended.
+    LeadInformed {
+        /// The lead.
+        lead: SessionId,
+        /// Which end of the work, from 1.
+        end: u32,
     },
     /// The message that asks the lead a closed question is withdrawn.
     LeadReleased {

@@ -141,18 +141,18 @@ impl From<ConfigError> for ChannelError {
 mod tests {
     use super::*;
 
-    fn told(number: usize) -> ChannelNotice {
+    fn message(number: usize) -> ChannelNotice {
         ChannelNotice::Message { channel: "test", message: number.to_string() }
     }
 
     #[test]
     fn what_nobody_reads_does_not_pile_up_and_its_number_is_told() {
         let (notices, mut read) = Notices::channel();
-        (0..MOST_NOTICES + 10).for_each(|number| notices.clone().tell(told(number)));
+        (0..MOST_NOTICES + 10).for_each(|number| notices.clone().tell(message(number)));
         let mut all = || std::iter::from_fn(|| read.try_recv().ok()).collect::<Vec<_>>();
-        assert_eq!(all(), (0..MOST_NOTICES).map(told).collect::<Vec<_>>());
-        notices.tell(told(1));
-        notices.tell(told(2));
-        assert_eq!(all(), [ChannelNotice::Dropped { count: 10 }, told(1), told(2)]);
+        assert_eq!(all(), (0..MOST_NOTICES).map(message).collect::<Vec<_>>());
+        notices.tell(message(1));
+        notices.tell(message(2));
+        assert_eq!(all(), [ChannelNotice::Dropped { count: 10 }, message(1), message(2)]);
     }
 }

@@ -6,7 +6,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use rapport_core::{Aim, By, Created};
+use rapport_core::routing::Policy;
+use rapport_core::{Aim, By, Created, QuestionId, SessionId};
 use rapport_settings::{ConfigError, Declared, Sources};
 use secrecy::SecretString;
 
@@ -70,6 +71,10 @@ pub type NewSeparateSession =
 /// Blocks.
 pub type NewWork = Arc<dyn Fn(WorkWish) -> Result<Created, String> + Send + Sync>;
 
+/// Opens a question of a session again in another session, a branch. Returns the branch, or says why there is none.
+/// Blocks.
+pub type NewBranch = Arc<dyn Fn(&SessionId, &QuestionId) -> Result<SessionId, String> + Send + Sync>;
+
 /// Work that a person wants done. `None` means the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkWish {
@@ -78,6 +83,8 @@ pub struct WorkWish {
     pub worker: Option<String>,
     /// The kind of agent.
     pub agent: Option<String>,
+    /// What the project's lead may do with its questions. A policy that needs a lead is refused without one.
+    pub policy: Option<Policy>,
 }
 
 /// What people should know before an agent works with a worker of this kind, in clauses. Blocks.
@@ -126,6 +133,8 @@ pub struct ChannelSetup {
     pub person: By,
     /// What is known about projects, those that are served and others.
     pub projects: Arc<dyn Projects>,
+    /// Whether the agents of leads get Rapport's own tools here.
+    pub has_lead_tools: bool,
     /// The daily budget of all sessions together, in millionths of a dollar, if there is one.
     pub daily_budget: Option<u64>,
 }
@@ -146,10 +155,13 @@ pub struct ProjectSetup {
     pub path: String,
     pub new_session: NewSession,
     pub new_work: NewWork,
+    pub new_branch: NewBranch,
     /// The names of the kinds of workers, the default first.
     pub workers: Vec<String>,
     /// The names of the kinds of agents, the default first.
     pub agents: Vec<String>,
     /// The maximum number of rounds of questions before a plan, if set.
     pub max_rounds: Option<u32>,
+    /// What its lead may do with questions, unless a session says something else.
+    pub policy: Policy,
 }

@@ -182,7 +182,7 @@ impl Sessions for JointSessions {
         async move {
             let (door, inner, prefix) = self.find(id);
             let updates = door.follow(&inner, after).await?;
-            Ok(updates.map(move |update| told(&prefix, update)).boxed())
+            Ok(updates.map(move |update| named_update(&prefix, update)).boxed())
         }
         .boxed()
     }
@@ -193,7 +193,7 @@ impl Sessions for JointSessions {
             let all = watched.into_iter().map(|(seen, prefix)| {
                 let named = move |seen: Seen| Seen {
                     session: outer(&prefix, &seen.session),
-                    updates: seen.updates.into_iter().map(|update| told(&prefix, update)).collect(),
+                    updates: seen.updates.into_iter().map(|update| named_update(&prefix, update)).collect(),
                 };
                 seen.map(named).boxed()
             });
@@ -288,20 +288,20 @@ fn outer(prefix: &str, id: &SessionId) -> SessionId {
     SessionId::new(format!("{prefix}{id}"))
 }
 
-fn told(prefix: &str, update: Update) -> Update {
+fn named_update(prefix: &str, update: Update) -> Update {
     match update {
         Update::Entry(entry) => Update::Entry(named(prefix, entry)),
         update @ (Update::Progress(_) | Update::Action(_) | Update::Lost(_)) => update,
     }
 }
 
-/// An entry in which the conversation that the session grew from has its name behind this door.
+/// An entry in which the conversation that the session grew from, and its lead, have their names behind this door.
 fn named(prefix: &str, mut entry: Entry) -> Entry {
     for fact in &mut entry.facts {
-        if let Event::Created(created) = fact
-            && let Some(seed) = &mut created.grown_from
-        {
-            seed.session = outer(prefix, &seed.session);
+        if let Event::Created(created) = fact {
+            for session in related(created) {
+                *session = outer(prefix, session);
+            }
         }
     }
     entry
@@ -309,10 +309,15 @@ fn named(prefix: &str, mut entry: Entry) -> Entry {
 
 /// The first fact of a session as its own project stores it.
 fn unnamed(prefix: &str, mut created: Created) -> Created {
-    if let Some(seed) = &mut created.grown_from
-        && let Some(inner) = seed.session.as_str().strip_prefix(prefix)
-    {
-        seed.session = SessionId::new(inner);
+    for session in related(&mut created) {
+        if let Some(inner) = session.as_str().strip_prefix(prefix) {
+            *session = SessionId::new(inner);
+        }
     }
     created
+}
+
+/// The other sessions that a session's first fact names.
+fn related(created: &mut Created) -> impl Iterator<Item = &mut SessionId> {
+    created.grown_from.iter_mut().map(|seed| &mut seed.session).chain(&mut created.lead)
 }

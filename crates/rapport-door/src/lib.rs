@@ -8,11 +8,13 @@ mod channel;
 mod channel_kind;
 mod clock;
 mod diff;
+mod digest;
 mod error;
 mod joint;
 mod log_kind;
 mod neighbours;
 mod projects;
+mod role;
 mod seal;
 
 use std::path::Path;
@@ -28,15 +30,17 @@ use rapport_core::{
 
 pub use channel::{Channel, ChannelError, ChannelNotice, Notices, Served};
 pub use channel_kind::{
-    ChannelKind, ChannelSetup, Diagnosis, LimitWish, Missing, NewSeparateSession, NewSession, NewWork,
-    ProjectSetup, WorkWish, WorkerChoice, WorkplaceWarnings,
+    ChannelKind, ChannelSetup, Diagnosis, LimitWish, Missing, NewBranch, NewSeparateSession, NewSession,
+    NewWork, ProjectSetup, WorkWish, WorkerChoice, WorkplaceWarnings,
 };
 pub use clock::Clock;
 pub use diff::diff_names;
+pub use digest::digest;
 pub use error::{DoorError, Holder, StoreError};
 pub use joint::{JointSessions, ProjectDoor};
 pub use log_kind::variant;
 pub use projects::{ContextUpdate, KnownProject, LoadedProject, ProjectError, ProjectReply, Projects};
+pub use role::{MAY_ONLY_LOOK, projects_for, sessions_for};
 pub use seal::Seal;
 
 /// Every session of a project, or of several ([`JointSessions`]), whichever process runs it.

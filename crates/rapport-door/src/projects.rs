@@ -124,6 +124,9 @@ pub enum ProjectError {
     /// Only a person may do that.
     #[error("only a person may {0}")]
     NeedsPerson(&'static str),
+    /// The role of the caller does not allow it.
+    #[error("{0}")]
+    Forbidden(&'static str),
     /// A file cannot be parsed. It was not changed.
     #[error("{place}: {what}")]
     Broken { place: String, what: String },

@@ -1,7 +1,7 @@
 //! An append-only file: each line is durable once it is appended, and a line that cannot be made durable is removed
 //! again. Its owner has to exclude other writers, with a [`Lock`](crate::Lock) or [`AppendLog::try_lock`].
 
-use std::fs::{File, Permissions, TryLockError};
+use std::fs::{File, Permissions};
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use thiserror::Error;
 
 use crate::crash_points::{before_cut, before_sync, counted, torn};
 use crate::folders::sync_above;
-use crate::lock::is_gone;
-use crate::read::open_own_with;
+use crate::lock::{is_gone, is_taken};
+use crate::read::{open_own, open_own_with};
 
 /// Why a line was not appended.
 #[derive(Debug, Error)]
@@ -95,9 +95,14 @@ impl AppendLog {
         self.file.sync_data()
     }
 
-    /// Locks the file itself, for owners without another lock.
-    pub fn try_lock(&self) -> Result<(), TryLockError> {
-        self.file.try_lock()
+    /// Locks the file itself, for owners without another lock. Returns whether no other process has it.
+    pub fn try_lock(&self) -> io::Result<bool> {
+        is_taken(self.file.try_lock())
+    }
+
+    /// Whether a process has locked the file at this path itself. The check takes the lock, shared, for an instant.
+    pub fn is_locked(path: &Path) -> io::Result<bool> {
+        Ok(!is_taken(open_own(path)?.try_lock_shared())?)
     }
 
     /// Whether the file was removed.

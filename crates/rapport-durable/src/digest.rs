@@ -1,6 +1,6 @@
 //! SHA-256 digests, which name and compare content.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 use sha2::{Digest as _, Sha256};
 
@@ -29,6 +29,28 @@ pub fn sha256_read(mut content: impl Read) -> io::Result<[u8; 32]> {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// The digest of what is written to it.
+#[derive(Debug, Default)]
+pub struct Sha256Writer(Sha256);
+
+impl Sha256Writer {
+    /// The digest of everything that was written.
+    pub fn finish(self) -> [u8; 32] {
+        self.0.finalize().into()
+    }
+}
+
+impl Write for Sha256Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -30,14 +30,14 @@ mod reserve;
 
 pub use append_log::{AppendError, AppendLog};
 pub use crash_points::point;
-pub use digest::{digest, sha256, sha256_of, sha256_read};
+pub use digest::{Sha256Writer, digest, sha256, sha256_of, sha256_read};
 pub use folders::{
     folder, make_folder, new_folder, new_private_folder, private_folder, remove_folder, remove_if_empty,
     sync_above, sync_folder,
 };
 pub use held_folder::HeldFolder;
 pub use lines::{Flush, append, append_line, overwrite};
-pub use lock::{Lock, Taken};
+pub use lock::{FolderLock, Lock, Taken};
 pub use place::{copy, put, put_new, remove, sync_file, write_beside};
 pub use read::{open_file, open_inside, open_own, read_file, read_inside, read_own};
 pub use replace::{replace, replace_private, replace_private_in_pieces, replace_private_later};

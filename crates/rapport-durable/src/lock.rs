@@ -1,5 +1,8 @@
-//! A lock between processes. The kernel holds it, and releases it when the process dies. The file only names the
-//! holder, and stays behind. Reading the holder takes the lock too, shared and for an instant.
+//! Locks between processes. The kernel holds them, and releases them when the process dies.
+//!
+//! A `Lock` is that of a file, which only names the holder, and stays behind unless the holder removes it. Reading the
+//! holder takes the lock too, shared and for an instant. A `FolderLock` is that of an existing directory, and leaves
+//! nothing behind.
 
 use std::fs::{self, File, Metadata, TryLockError};
 use std::io;
@@ -87,6 +90,44 @@ impl Lock {
     }
 }
 
+/// A held lock of an existing directory. Dropping it releases it.
+#[derive(Debug)]
+pub struct FolderLock(File);
+
+impl FolderLock {
+    /// Takes the lock of this directory without waiting; `None` if another process has it.
+    pub fn take(folder: &Path) -> io::Result<Option<Self>> {
+        let file = File::open(folder)?;
+        Ok(is_taken(file.try_lock())?.then_some(Self(file)))
+    }
+
+    /// Waits until the lock of this directory is free, and takes it. May block for long.
+    pub fn wait(folder: &Path) -> io::Result<Self> {
+        let file = File::open(folder)?;
+        file.lock()?;
+        Ok(Self(file))
+    }
+
+    /// Takes a lock that several processes can have at the same time, and that excludes the others.
+    pub fn share(folder: &Path) -> io::Result<Self> {
+        let file = File::open(folder)?;
+        file.lock_shared()?;
+        Ok(Self(file))
+    }
+
+    /// Whether a process has the lock of this directory, shared or not. The check takes it for an instant.
+    pub fn is_held(folder: &Path) -> io::Result<bool> {
+        Ok(Self::take(folder)?.is_none())
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // As for a file: a child process may have a copy of the handle.
+        let _ = self.0.unlock();
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         // Unlock explicitly: a child process that is just being started has a copy of the handle until it runs.
@@ -139,7 +180,7 @@ fn look(file: &File) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(Vec::new()))
 }
 
-fn is_taken(result: Result<(), TryLockError>) -> io::Result<bool> {
+pub(crate) fn is_taken(result: Result<(), TryLockError>) -> io::Result<bool> {
     match result {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -165,5 +206,21 @@ mod tests {
         assert_eq!(Lock::holder(&path).unwrap().as_deref(), Some(&b"two"[..]));
         drop(second);
         assert_eq!(Lock::holder(&path).unwrap(), None);
+    }
+
+    #[test]
+    fn a_directory_is_locked_by_one_or_shared_by_several_and_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let one = FolderLock::take(path).unwrap();
+        assert!(one.is_some() && FolderLock::take(path).unwrap().is_none());
+        assert!(FolderLock::is_held(path).unwrap());
+        drop(one);
+        let shared = [FolderLock::share(path).unwrap(), FolderLock::share(path).unwrap()];
+        assert!(FolderLock::take(path).unwrap().is_none() && FolderLock::is_held(path).unwrap());
+        drop(shared);
+        assert!(!FolderLock::is_held(path).unwrap());
+        drop(FolderLock::wait(path).unwrap());
+        assert_eq!(fs::read_dir(path).unwrap().count(), 0);
     }
 }

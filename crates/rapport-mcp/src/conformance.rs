@@ -120,7 +120,7 @@ impl Fixtures {
         if let Some(asks) = asks(person, name)? {
             return Ok(asks.into());
         }
-        let words = told(person);
+        let words = received_replies(person);
         Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, words)]).into())
     }
 
@@ -138,7 +138,7 @@ impl Fixtures {
             _ if ASKING.contains(&name) => match asks(person, name) {
                 Ok(Some(asks)) => Ok(asks.into()),
                 Ok(None) if name == ASKING_TASK => self.task(person, name, &json!(person.replies)).await,
-                Ok(None) => Ok(says(told(person))),
+                Ok(None) => Ok(says(received_replies(person))),
                 Err(error) => Err(error),
             },
             _ => return None,
@@ -393,7 +393,7 @@ fn missing(required: Value) -> ErrorData {
     ErrorData::missing_required_client_capability(required)
 }
 
-fn told(person: &PersonAtClient<'_>) -> String {
+fn received_replies(person: &PersonAtClient<'_>) -> String {
     format!("state-ok: {}", json!(person.replies))
 }
 

@@ -67,7 +67,7 @@ fn message(view: &View, open: &OpenQuestion, refused: Option<&str>) -> String {
         Purpose::LeavePlanMode { plan } => visible::lines(plan),
         Purpose::Confirm => view.plan.as_ref().map(|plan| visible::lines(&plan.text)).unwrap_or_default(),
         Purpose::Elicit(field) => format!("The MCP server {} asks this.", visible::line(&field.server)),
-        Purpose::Clarify | Purpose::Budget { .. } => String::new(),
+        Purpose::Clarify | Purpose::Budget { .. } | Purpose::Idle => String::new(),
     };
     let parts = [
         refused.map(|why| format!("That was not accepted: {why}.")),

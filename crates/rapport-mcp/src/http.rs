@@ -12,6 +12,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use rapport_core::authority::Role;
 use rapport_door::{Channel, ChannelError, ChannelNotice, Served};
 use rapport_http::{is_origin_of, own_host, own_names};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -37,6 +38,8 @@ const FAREWELL: Duration = Duration::from_secs(3);
 pub(crate) struct McpHttp {
     pub(crate) listener: TcpListener,
     pub(crate) token: SecretString,
+    /// The token of clients that may only look, if there is one.
+    pub(crate) look_token: Option<SecretString>,
     /// Where the token is, for the person who gives it to a client.
     pub(crate) token_at: String,
     /// The names by which it may be addressed.
@@ -60,7 +63,7 @@ impl Channel for McpHttp {
 
 impl McpHttp {
     async fn serve(self: Box<Self>, mut served: Served) -> Result<(), ChannelError> {
-        let Self { listener, token, token_at, hosts, setup } = *self;
+        let Self { listener, token, look_token, token_at, hosts, setup } = *self;
         let address = listener.local_addr().map_err(|error| ChannelError::Broken(error.to_string()))?;
         // Workers begin in this project, and clients see its sessions only, by their own names.
         let own = served.sessions.of_project(&setup.project).unwrap_or_else(|| served.sessions.clone());
@@ -78,7 +81,7 @@ impl McpHttp {
         let service = StreamableHttpService::new(move || Ok(server.clone()), Arc::new(sessions), config);
         let router = Router::new()
             .route_service(PATH, service)
-            .layer(middleware::from_fn_with_state(Arc::new(Admission { hosts, token }), admit));
+            .layer(middleware::from_fn_with_state(Arc::new(Admission { hosts, token, look_token }), admit));
         let name = format!("MCP at http://{address}{PATH} (token: {token_at})");
         served.notices.tell(ChannelNotice::Serving { channel: CHANNEL, name });
         let mut serving =
@@ -99,12 +102,22 @@ struct Admission {
     /// The names by which this server may be addressed.
     hosts: Vec<String>,
     token: SecretString,
+    look_token: Option<SecretString>,
+}
+
+impl Admission {
+    /// The role of a request, by the token that it presents.
+    fn role(&self, presented: Option<&[u8]>) -> Option<Role> {
+        let is_looking = self.look_token.as_ref().is_some_and(|token| token::is_presented(presented, token));
+        let is_answering = token::is_presented(presented, &self.token);
+        is_answering.then_some(Role::Answer).or(is_looking.then_some(Role::Look))
+    }
 }
 
 /// Refuses requests to another host name or from a page of another origin, and after that requests without the token.
 /// This order keeps a page that points its own name at this machine (DNS rebinding) from learning that there is a
 /// token.
-async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: Next) -> Response {
+async fn admit(State(admission): State<Arc<Admission>>, mut request: Request, next: Next) -> Response {
     let headers = request.headers();
     let Some(host) = own_host(headers, &admission.hosts) else {
         return (StatusCode::FORBIDDEN, "this server does not have that name; mcp.hosts has its names\n")
@@ -114,7 +127,8 @@ async fn admit(State(admission): State<Arc<Admission>>, request: Request, next: 
         return (StatusCode::FORBIDDEN, "requests from pages of other sites are refused\n").into_response();
     }
     let presented = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
-    if token::is_presented(presented, &admission.token) {
+    if let Some(role) = admission.role(presented) {
+        request.extensions_mut().insert(role);
         return next.run(request).await;
     }
     let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];

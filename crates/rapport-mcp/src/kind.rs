@@ -6,6 +6,7 @@ use rapport_core::Decider;
 use rapport_core::routing::Policy;
 use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Clock, Diagnosis, Missing};
 use rapport_settings::{ConfigError, Declared, Secret, Sources};
+use secrecy::ExposeSecret as _;
 use tokio::net::TcpListener;
 use tokio::task::spawn_blocking;
 
@@ -69,6 +70,11 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
             (kept.map_err(broken)?, at.display().to_string())
         }
     };
+    let look_token = said.look_token.map(Secret::into_inner);
+    if look_token.as_ref().is_some_and(|own| own.expose_secret() == token.expose_secret()) {
+        let why = "mcp.look_token: clients that may only look need a token of their own".to_owned();
+        return Err(wrong(why, "Set it to another value than mcp.token."));
+    }
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| ChannelError::Broken(format!("cannot listen on {listen}: {error}")))?;
@@ -85,7 +91,7 @@ async fn open(setup: ChannelSetup) -> Result<McpHttp, ChannelError> {
         version: env!("CARGO_PKG_VERSION"),
         clock: Clock::system(),
     };
-    Ok(McpHttp { listener, token, token_at, hosts, setup })
+    Ok(McpHttp { listener, token, look_token, token_at, hosts, setup })
 }
 
 fn diagnose(setup: &ChannelSetup) -> Diagnosis {

@@ -5,8 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::request::Parts;
+use rapport_core::authority::Role;
 use rapport_core::{By, QuestionId, SessionId};
-use rapport_door::{DoorError, Sessions};
+use rapport_door::{DoorError, Projects, Sessions, projects_for, sessions_for};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, CompleteRequestMethod,
     CompleteRequestParams, CompleteResult, ContentBlock, CreateTaskResult, ErrorData, GetTaskParams,
@@ -43,9 +44,9 @@ dialogs. Otherwise tell the person what is asked and where to answer, then wait 
 /// twice.
 const MOST_MARKS: usize = 10_000;
 
-/// A server for any number of clients, and the client that this handle serves. Clones share their state.
+/// A server for any number of clients, and the client that this handle serves, with its role. Clones share their state.
 #[derive(Clone)]
-pub(crate) struct Server(Arc<Inner>, ClientKey);
+pub(crate) struct Server(Arc<Inner>, ClientKey, Role);
 
 /// Identifies a client by its MCP session over HTTP. The client at standard input and output has no session, and
 /// neither has one that speaks the protocol without sessions; these are identified by the name of their program.
@@ -54,6 +55,9 @@ type ClientKey = Option<Arc<str>>;
 struct Inner {
     setup: McpSetup,
     sessions: Arc<dyn Sessions>,
+    /// The same for a client that may only look.
+    seen_sessions: Arc<dyn Sessions>,
+    seen_projects: Arc<dyn Projects>,
     changes: Changes,
     /// The last report of each task that each client's lead got.
     told: Mutex<HashMap<(ClientKey, String, SessionId), Mark>>,
@@ -85,6 +89,8 @@ impl Server {
     ) -> Result<Self, DoorError> {
         let changes = Changes::watch(sessions.clone()).await?;
         let inner = Inner {
+            seen_sessions: sessions_for(Role::Look, sessions.clone()),
+            seen_projects: projects_for(Role::Look, setup.projects.clone()),
             setup,
             sessions,
             changes,
@@ -95,14 +101,16 @@ impl Server {
             #[cfg(feature = "conformance")]
             fixtures: Fixtures::of_this_process(),
         };
-        Ok(Self(Arc::new(inner), None))
+        Ok(Self(Arc::new(inner), None, Role::Answer))
     }
 
     /// The same server, for the client of this request.
     fn of_client(&self, context: &RequestContext<RoleServer>) -> Self {
         let parts = context.extensions.get::<Parts>();
         let session = parts.and_then(|parts| parts.headers.get(HEADER_SESSION_ID)?.to_str().ok());
-        Self(self.0.clone(), session.map(Into::into))
+        // Over HTTP, the token of a request decides; the client at standard input and output is the person's own.
+        let role = parts.and_then(|parts| parts.extensions.get::<Role>().copied()).unwrap_or(self.2);
+        Self(self.0.clone(), session.map(Into::into), role)
     }
 
     pub(crate) fn setup(&self) -> &McpSetup {
@@ -110,7 +118,18 @@ impl Server {
     }
 
     pub(crate) fn sessions(&self) -> &dyn Sessions {
-        &*self.0.sessions
+        match self.2 {
+            Role::Answer => &*self.0.sessions,
+            Role::Look => &*self.0.seen_sessions,
+        }
+    }
+
+    /// What is known about projects.
+    pub(crate) fn projects(&self) -> &dyn Projects {
+        match self.2 {
+            Role::Answer => &*self.0.setup.projects,
+            Role::Look => &*self.0.seen_projects,
+        }
     }
 
     /// The report of a session now.

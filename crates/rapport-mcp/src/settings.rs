@@ -13,6 +13,8 @@ section! {
         listen: SocketAddr, Person, Masked;
         /// What clients over HTTP have to present; by default a token in Rapport's home.
         token: Secret, Person, Masked;
+        /// What clients over HTTP present that may only look.
+        look_token: Secret, Person, Masked;
         /// The names by which clients reach this machine, if not only from itself.
         hosts: Vec<String>, Person, Masked;
         /// Who may apply the work of workers.

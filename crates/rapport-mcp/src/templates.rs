@@ -37,7 +37,7 @@ pub(crate) fn names(project: &Path) -> Vec<String> {
 pub(crate) fn task(
     project: &Path,
     name: &str,
-    task: &str,
+    task: Option<&str>,
     blanks: &BTreeMap<String, String>,
 ) -> Result<String, ToolError> {
     let text = read(project, name).map_err(|why| {
@@ -76,7 +76,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Fills in the blanks. Every blank needs a value and every value a blank, so that a misspelt name is an error.
-fn fill(text: &str, task: &str, blanks: &BTreeMap<String, String>) -> Result<String, String> {
+fn fill(text: &str, task: Option<&str>, blanks: &BTreeMap<String, String>) -> Result<String, String> {
     let (mut filled, mut rest, mut missing, mut used) =
         (String::new(), text, BTreeSet::new(), BTreeSet::new());
     while let Some((before, after)) = rest.split_once("{{") {
@@ -88,7 +88,7 @@ fn fill(text: &str, task: &str, blanks: &BTreeMap<String, String>) -> Result<Str
             continue;
         };
         let name = name.trim();
-        match blanks.get(name).map(String::as_str).or((name == TASK).then_some(task)) {
+        match blanks.get(name).map(String::as_str).or_else(|| task.filter(|_| name == TASK)) {
             Some(words) => filled.push_str(words.trim()),
             None => drop(missing.insert(name)),
         }
@@ -105,9 +105,9 @@ fn fill(text: &str, task: &str, blanks: &BTreeMap<String, String>) -> Result<Str
         return Err(format!("it has no blank {}", unknown.join(", ")));
     }
     let filled = filled.trim().to_owned();
-    Ok(match used.contains(TASK) || task.trim().is_empty() {
-        true => filled,
-        false => format!("{filled}\n\n{}", task.trim()),
+    Ok(match task.map(str::trim).filter(|task| !task.is_empty() && !used.contains(TASK)) {
+        Some(task) => format!("{filled}\n\n{task}"),
+        None => filled,
     })
 }
 
@@ -124,17 +124,22 @@ mod tests {
         let text = "Fix {{ bug }} in {{file}}.\n\n{{task}}\n\n{{ not a blank }} and {{file}}\n";
         let given = blanks(&[("bug", "the {{file}} leak"), ("file", "a.rs")]);
         assert_eq!(
-            fill(text, "Soon.", &given).unwrap(),
+            fill(text, Some("Soon."), &given).unwrap(),
             "Fix the {{file}} leak in a.rs.\n\nSoon.\n\n{{ not a blank }} and a.rs"
         );
-        assert_eq!(fill("Tidy up.", "All of it.", &blanks(&[])).unwrap(), "Tidy up.\n\nAll of it.");
-        assert_eq!(fill("Tidy up.", " ", &blanks(&[])).unwrap(), "Tidy up.");
-        assert_eq!(fill("a {{", "", &blanks(&[])).unwrap(), "a {{");
+        assert_eq!(fill("Tidy up.", Some("All of it."), &blanks(&[])).unwrap(), "Tidy up.\n\nAll of it.");
+        assert_eq!(fill("Tidy up.", Some(" "), &blanks(&[])).unwrap(), "Tidy up.");
+        assert_eq!(fill("Tidy up.", None, &blanks(&[])).unwrap(), "Tidy up.");
+        assert_eq!(fill("a {{", Some(""), &blanks(&[])).unwrap(), "a {{");
     }
 
     #[test]
     fn what_is_missing_or_left_over_is_named() {
-        assert_eq!(fill("{{b}} {{a}} {{b}}", "", &blanks(&[])).unwrap_err(), "give blanks for a, b");
-        assert_eq!(fill("{{a}}", "", &blanks(&[("a", "x"), ("c", "y")])).unwrap_err(), "it has no blank c");
+        assert_eq!(fill("{{b}} {{a}} {{b}}", Some(""), &blanks(&[])).unwrap_err(), "give blanks for a, b");
+        assert_eq!(fill("{{task}}", None, &blanks(&[])).unwrap_err(), "give blanks for task");
+        assert_eq!(
+            fill("{{a}}", Some(""), &blanks(&[("a", "x"), ("c", "y")])).unwrap_err(),
+            "it has no blank c"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! The tools: their names, their arguments, and which file carries out each.
 
 mod answer;
+mod digest;
 mod logs;
 mod project;
 mod respond;
@@ -10,6 +11,7 @@ pub(crate) mod start;
 mod status;
 pub(crate) mod wait;
 
+use rapport_core::routing::Class;
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -38,6 +40,7 @@ pub(crate) enum ToolCall {
     SayToSession(session::SayArguments),
     SessionState(session::StateArguments),
     CancelSession(session::CancelArguments),
+    Digest(digest::DigestArguments),
 }
 
 impl ToolCall {
@@ -61,6 +64,7 @@ impl ToolCall {
             "claude_code_say" => parse(name, arguments).map(Self::SayToSession),
             "claude_code_status" => parse(name, arguments).map(Self::SessionState),
             "claude_code_cancel" => parse(name, arguments).map(Self::CancelSession),
+            "claude_code_digest" => parse(name, arguments).map(Self::Digest),
             _ => return None,
         })
     }
@@ -85,6 +89,7 @@ impl ToolCall {
             Self::SayToSession(arguments) => session::say(server, lead, arguments).await,
             Self::SessionState(arguments) => session::state(server, lead, arguments).await,
             Self::CancelSession(arguments) => session::cancel(server, lead, arguments).await,
+            Self::Digest(arguments) => digest::digest(server, arguments).await,
         };
         told.map(ToolOutcome::Replied)
     }
@@ -116,7 +121,11 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
             &[
                 (
                     "task",
-                    json!({ "type": "string", "description": "What to do, with everything the worker has to know" }),
+                    json!({
+                        "type": "string",
+                        "description": "What to do, with everything the worker has to know. May be left out where a template \
+                                        is named",
+                    }),
                 ),
                 (
                     "taskDescription",
@@ -187,7 +196,7 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
                     }),
                 ),
             ],
-            &["task"],
+            &[],
         ),
         tool(
             "work_status",
@@ -280,6 +289,20 @@ pub(crate) fn all(workers: &[&str]) -> Vec<Tool> {
                     json!({
                         "type": "boolean",
                         "description": "You ask the person about it first, and need ten minutes more",
+                    }),
+                ),
+                (
+                    "passOn",
+                    json!({
+                        "type": "object", "additionalProperties": false, "required": ["reason"],
+                        "description": "Leave the question to the person, instead of a response: you do not know, or it is not for you",
+                        "properties": {
+                            "reason": { "type": "string", "description": "Why, in words for the person" },
+                            "class": {
+                                "type": "string", "enum": Class::ALL.map(Class::word),
+                                "description": "What is at stake, if that is more than a clarification",
+                            },
+                        },
                     }),
                 ),
             ],
@@ -525,6 +548,17 @@ fn for_leads() -> Vec<Tool> {
             &[session, ("reason", text("Why, for the record"))],
             &["sessionId"],
         ),
+        tool(
+            "claude_code_digest",
+            "What leads did while the person was away: what they answered and on which ground, what they drafted and passed \
+             on, and what that cost. Use it to report to the person; only the person overrules.",
+            Effect::Looks,
+            &[(
+                "hours",
+                json!({ "type": "integer", "minimum": 1, "description": "How far to look back (default: 24)" }),
+            )],
+            &[],
+        ),
     ]
 }
 
@@ -559,22 +593,29 @@ fn tool(
 mod tests {
     use super::*;
 
+    /// A value that fits a schema.
+    fn value(schema: &Value) -> Value {
+        match schema["type"].as_str() {
+            Some("boolean") => json!(true),
+            Some("integer") => json!(1),
+            Some("object") => {
+                let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+                required.map(|name| (name.to_owned(), value(&schema["properties"][name]))).collect()
+            }
+            Some("array") if schema["items"]["type"] == "object" => json!([]),
+            Some("array") => json!(["x"]),
+            _ => match schema["enum"].as_array() {
+                Some(choices) => choices[0].clone(),
+                None => json!("x"),
+            },
+        }
+    }
+
     /// Every listed tool can be called, and takes the arguments that it lists.
     #[test]
     fn every_listed_tool_is_known_and_takes_what_it_lists() {
         for tool in all(&["worktree"]) {
             let schema = &*tool.input_schema;
-            let value = |schema: &Value| match schema["type"].as_str() {
-                Some("boolean") => json!(true),
-                Some("integer") => json!(1),
-                Some("object") => json!({}),
-                Some("array") if schema["items"]["type"] == "object" => json!([]),
-                Some("array") => json!(["x"]),
-                _ => match schema["enum"].as_array() {
-                    Some(choices) => choices[0].clone(),
-                    None => json!("x"),
-                },
-            };
             let properties = schema["properties"].as_object().unwrap();
             let all: JsonObject =
                 properties.iter().map(|(name, schema)| (name.clone(), value(schema))).collect();

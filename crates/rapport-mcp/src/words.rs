@@ -197,6 +197,9 @@ fn work(report: &Report) -> String {
         Some(changes) => format!("Files changed: {}\n", changes.files.len()),
         None => String::new(),
     };
+    if let Some(why) = view.changes.as_ref().and_then(|changes| changes.unknown.as_deref()) {
+        text = format!("{text}Not all changes are known: {why}\n");
+    }
     text.push_str(&check(view));
     match place.state {
         WorkplaceState::Open | WorkplaceState::Waiting => {

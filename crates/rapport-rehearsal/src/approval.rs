@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::calls::{Kind, Stage, ToolCall};
 use super::decision::{HookDecision, Permission, answers_in, hook_decision, permission, question_texts};
 use super::placeholders::{Answer, fill};
-use super::play::{Player, Stop};
+use super::player::{Player, Stop};
 use super::stream::{Event, hook_callback, new_uuid};
 use super::tools::{self, Done};
 

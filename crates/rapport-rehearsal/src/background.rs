@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::calls::ToolCall;
 use super::history::HistoryPosition;
 use super::host::Message;
-use super::play::{Player, Stop};
+use super::player::{Player, Stop};
 use super::stream::Event;
 use super::tools::{self, Done};
 

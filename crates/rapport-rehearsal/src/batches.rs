@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::arguments::{Arguments, Input};
 use super::host::message_text;
 use super::output::Output;
-use super::play::Stop;
+use super::player::Stop;
 use super::record::Recorder;
 use super::result::{Ending, Sums, Totals, result_event};
 use super::scenario::{Entry, Scenario};

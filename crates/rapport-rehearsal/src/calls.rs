@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::history::{HistoryPosition, OpenCall};
 use super::placeholders::fill_value;
-use super::play::{Player, Stop};
+use super::player::{Player, Stop};
 use super::result::Totals;
 use super::scenario::Call;
 use super::stream::{ASK_TOOL, Event, message, tool_use_block};

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::inbox::AgentInput;
-use super::play::{Player, Stop};
+use super::player::{Player, Stop};
 use super::stream::Event;
 use super::tools::Done;
 use rapport_core::prompt::END_OF_MESSAGE;

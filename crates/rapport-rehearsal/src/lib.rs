@@ -11,18 +11,18 @@ pub mod builder;
 mod calls;
 mod counter;
 mod decision;
+mod deserializers;
 mod folder;
 mod history;
 mod host;
 mod inbox;
-mod live;
-mod load;
+mod live_mode;
+mod loader;
 mod output;
 mod placeholders;
 mod plain;
-mod play;
+mod player;
 pub mod prebuilt;
-mod reading;
 mod record;
 mod result;
 pub mod scenario;
@@ -36,8 +36,8 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Input};
-use load::Loaded;
-use play::{Player, Stop};
+use loader::Loaded;
+use player::{Player, Stop};
 use record::Recorder;
 
 /// The version that this stand-in reports.
@@ -80,7 +80,7 @@ fn rehearse(argv: &[String]) -> Result<u8, Problem> {
         println!("{VERSION} (rehearsal)");
         return Ok(0);
     }
-    let loaded = load::load(arguments.scenario.as_deref())?;
+    let loaded = loader::load(arguments.scenario.as_deref())?;
     let recorder = Recorder::start(argv)
         .map_err(|error| Problem::refused(format!("cannot record this rehearsal: {error}")))?;
     match play(arguments, loaded, recorder)? {
@@ -96,5 +96,5 @@ fn play(arguments: Arguments, loaded: Loaded, recorder: Recorder) -> Result<Resu
     }
     let is_live = arguments.input == Input::Stream;
     let mut player = Player::start(arguments, loaded, recorder)?;
-    Ok(if is_live { live::run(&mut player) } else { plain::run(&mut player) })
+    Ok(if is_live { live_mode::run(&mut player) } else { plain::run(&mut player) })
 }

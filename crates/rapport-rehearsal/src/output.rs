@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 
 use super::arguments::OutputFormat;
-use super::play::Stop;
+use super::player::Stop;
 
 pub(super) struct Output {
     format: OutputFormat,

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use super::host::Message;
-use super::play::{Player, Stop};
+use super::player::{Player, Stop};
 
 /// Plays the response to the message on the command line, else on stdin.
 pub(super) fn run(player: &mut Player) -> Result<(), Stop> {

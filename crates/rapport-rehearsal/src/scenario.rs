@@ -1,9 +1,9 @@
-//! The types of a scenario (`docs/formats/scenario.md`). `load.rs` parses files and reports mistakes.
+//! The types of a scenario (`docs/formats/scenario.md`). `loader.rs` parses files and reports mistakes.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::reading::{known_version, only_true, replies, some_calls, some_questions};
+use super::deserializers::{known_version, only_true, replies, some_calls, some_questions};
 
 /// The only version of the format so far.
 pub(crate) const FORMAT_VERSION: u32 = 1;

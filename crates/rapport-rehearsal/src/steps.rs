@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::placeholders::{fill, fill_value};
-use super::play::{Player, Stop, crash};
+use super::player::{Player, Stop, crash};
 use super::scenario::{Hang, Step};
 use super::stream::{Event, message, text_block};
 use super::turn::Flow;

@@ -8,7 +8,7 @@ use super::decision::{ANSWERS_HEADER, answers_in_message, answers_to, question_t
 use super::history::{HistoryPosition, OpenCall};
 use super::host::Message;
 use super::placeholders::fill;
-use super::play::{Player, Stop};
+use super::player::{Player, Stop};
 use super::result::{Ending, Sums, Totals, result_event};
 use super::scenario::{Counter, Entry};
 use super::stream::{ASK_TOOL, Event, new_uuid, text_block};

@@ -1,9 +1,11 @@
 //! Access control: which Telegram users the bot serves. These are the users from the settings, and those who paired
-//! with a code. Access depends on the sender, never on the chat. If the list is empty, the bot serves no one.
+//! with a code. Access depends on the sender, never on the chat. If the list is empty, the bot serves no one. A user from
+//! the settings may have the role to look only, which counts before everything else that gives access.
 
 use std::collections::{BTreeSet, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
+use rapport_core::authority::Role;
 
 use super::pairing::{Pairing, Try};
 
@@ -20,6 +22,7 @@ const MOST_STRANGERS: usize = 10_000;
 #[derive(Debug, Default)]
 pub struct Access {
     allowed: BTreeSet<u64>,
+    lookers: BTreeSet<u64>,
     pairing: Option<Pairing>,
     refused: HashMap<u64, Timestamp>,
     /// When the table of strangers was last swept. Sweeping it for every message would be slow while many strangers
@@ -32,6 +35,8 @@ pub struct Access {
 pub enum Verdict {
     /// The sender has access.
     Allowed,
+    /// The sender may look, and change nothing.
+    Looks,
     /// The sender sent the pairing code. They get access as soon as that is durable: [`super::users::Users::add`], then
     /// [`Access::allow`].
     Paired,
@@ -47,9 +52,22 @@ impl Access {
         Self { allowed: allowed.into_iter().collect(), ..Self::default() }
     }
 
-    /// Whether this user has access.
+    /// The same, with these users who may only look.
+    #[must_use]
+    pub fn with_lookers(mut self, lookers: BTreeSet<u64>) -> Self {
+        self.lookers = lookers;
+        self
+    }
+
+    /// Whether this user may answer and steer.
     pub fn allows(&self, sender: u64) -> bool {
-        self.allowed.contains(&sender)
+        self.role(sender) == Some(Role::Answer)
+    }
+
+    /// The role of this user, if they have access.
+    pub fn role(&self, sender: u64) -> Option<Role> {
+        let is_looker = self.lookers.contains(&sender).then_some(Role::Look);
+        is_looker.or(self.allowed.contains(&sender).then_some(Role::Answer))
     }
 
     /// Whether no user has access, so that a pairing code is needed.
@@ -82,8 +100,10 @@ impl Access {
 
     /// Decides about an update of this user. `words` is its text, if it was sent in a private chat with the bot.
     pub fn judge(&mut self, sender: u64, words: Option<&str>, now: Timestamp) -> Verdict {
-        if self.allows(sender) {
-            return Verdict::Allowed;
+        match self.role(sender) {
+            Some(Role::Answer) => return Verdict::Allowed,
+            Some(Role::Look) => return Verdict::Looks,
+            None => {}
         }
         let tried = words.zip(self.pairing.as_mut()).map(|(words, pairing)| pairing.attempt(words, now));
         match tried {
@@ -107,5 +127,22 @@ impl Access {
         }
         self.refused.insert(sender, now);
         Verdict::Refuse
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_may_only_look_may_not_answer_whatever_else_lets_them_in() {
+        let mut access = Access::new([1, 2]).with_lookers([2, 3].into());
+        let now = Timestamp::UNIX_EPOCH;
+        assert_eq!(access.judge(1, None, now), Verdict::Allowed);
+        assert_eq!(access.judge(2, None, now), Verdict::Looks);
+        assert_eq!(access.judge(3, Some("a code"), now), Verdict::Looks);
+        access.allow(3);
+        assert_eq!([1, 2, 3, 4].map(|user| access.allows(user)), [true, false, false, false]);
+        assert_eq!(access.role(4), None);
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
-use rapport_door::{Channel, ChannelError, ChannelNotice, Served};
+use rapport_core::QuietHours;
+use rapport_door::{Channel, ChannelError, ChannelNotice, Projects, Served};
 use secrecy::SecretString;
 use tokio::sync::mpsc;
 
@@ -15,8 +16,7 @@ use crate::access::Access;
 use crate::api::{Api, Me};
 use crate::api_error::ApiError;
 use crate::backoff::Backoff;
-use crate::flow::quiet_hours::QuietHours;
-use crate::flow::{self, Project, RunError, Template};
+use crate::flow::{self, NewBranch, NewQuickWork, Project, RunError, Template};
 use crate::lease::{Lease, LeaseError};
 use crate::notice::{Notice, Notices};
 use crate::poll::MOST_REFUSALS;
@@ -52,12 +52,22 @@ pub struct TelegramConfig {
     pub left: Vec<PathBuf>,
     /// Creates the first facts of sessions.
     pub template: Template,
+    /// Creates the first facts of work without planning.
+    pub new_quick_work: NewQuickWork,
+    /// Opens a question again in a branch.
+    pub new_branch: NewBranch,
+    /// What is known about projects, served or not.
+    pub known_projects: Arc<dyn Projects>,
+    /// Whether the conversation with the bot is a lead.
+    pub has_lead: bool,
     /// The project that is served, or the first of several.
     pub project: Project,
     /// The other projects that are served.
     pub others: Vec<Project>,
     /// The ids of users with access, in addition to those who paired with a code.
     pub users: Vec<u64>,
+    /// The ids of users who may only look.
+    pub lookers: Vec<u64>,
     /// The time after which a person is reminded of an open question; zero for never.
     pub remind: SignedDuration,
     /// If set, updates are delivered by webhook instead of being fetched.
@@ -98,7 +108,8 @@ impl Telegram {
         let users = Users::new(&config.files.users());
         let wrong = |error: &dyn std::error::Error| settings(error.to_string());
         let paired = users.load().map_err(|error| wrong(&error))?;
-        let known = config.users.iter().copied().chain(paired.iter().map(|user| user.id)).collect();
+        let known = config.users.iter().copied().chain(paired.iter().map(|user| user.id));
+        let known = known.filter(|user| !config.lookers.contains(user)).collect();
         Ok(Self { config, users, known, _lease: lease })
     }
 
@@ -132,9 +143,14 @@ impl Telegram {
             files: config.files,
             folder: config.folder,
             template: config.template,
+            new_quick_work: config.new_quick_work,
+            new_branch: config.new_branch,
+            known_projects: config.known_projects,
+            has_lead: config.has_lead,
             project: config.project,
             others: config.others,
-            access: Access::new(known.iter().copied()),
+            access: Access::new(known.iter().copied()).with_lookers(config.lookers.iter().copied().collect()),
+            lookers: config.lookers.into_iter().collect(),
             users,
             owner,
             remind: config.remind,

@@ -8,15 +8,16 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rapport_core::{Aim, Clarifier, Created};
-use rapport_door::{Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing, ProjectSetup};
+use rapport_core::{Aim, Clarifier, Created, QuietHours};
+use rapport_door::{
+    Channel, ChannelError, ChannelKind, ChannelSetup, Diagnosis, Missing, NewWork, ProjectSetup,
+};
 use rapport_settings::{ConfigError, Declared, Secret, Sources};
 use tokio::task::spawn_blocking;
 
 use crate::api::Api;
 use crate::channel::{Telegram, TelegramConfig, refused};
-use crate::flow::quiet_hours::QuietHours;
-use crate::flow::{Project, Template};
+use crate::flow::{NewBranch, NewQuickWork, Project, Template};
 use crate::lease::{Lease, LeaseError};
 use crate::rates::Limits;
 use crate::settings::{TelegramLayer, TelegramSettings};
@@ -98,9 +99,14 @@ fn open(setup: &ChannelSetup) -> Result<Telegram, ChannelError> {
         left: [Some(folder.clone()), relay::default_folder(&setup.settings)].into_iter().flatten().collect(),
         folder,
         template: template(setup)?,
+        new_quick_work: new_quick_work(setup),
+        new_branch: new_branch(setup),
+        known_projects: setup.projects.clone(),
+        has_lead: settings.lead && setup.has_lead_tools,
         project: project(&setup.project),
         others: setup.others.iter().map(project).collect(),
         users: settings.users,
+        lookers: settings.lookers,
         remind: settings.remind,
         webhook: settings.webhook.map(|webhook| WebhookConfig {
             url: webhook.url,
@@ -156,6 +162,22 @@ fn template(setup: &ChannelSetup) -> Result<Template, ChannelError> {
     let others = setup.others.iter().map(|other| Ok((other.path.clone(), template_of(other)?)));
     let others: HashMap<_, _> = others.collect::<Result<_, ChannelError>>()?;
     Ok(Arc::new(move |project, task, aim| others.get(project).unwrap_or(&first)(task, aim)))
+}
+
+/// Creates the first facts of work without planning, in any of the projects.
+fn new_quick_work(setup: &ChannelSetup) -> NewQuickWork {
+    let first = setup.project.new_work.clone();
+    let others: HashMap<String, NewWork> =
+        setup.others.iter().map(|other| (other.path.clone(), other.new_work.clone())).collect();
+    Arc::new(move |project, wish| others.get(project).unwrap_or(&first)(wish))
+}
+
+/// Opens questions again in branches, in any of the projects.
+fn new_branch(setup: &ChannelSetup) -> NewBranch {
+    let first = setup.project.new_branch.clone();
+    let others: HashMap<_, _> =
+        setup.others.iter().map(|other| (other.path.clone(), other.new_branch.clone())).collect();
+    Arc::new(move |project, session, question| others.get(project).unwrap_or(&first)(session, question))
 }
 
 /// Creates the first facts of sessions of one project.

@@ -31,7 +31,7 @@ const MOST_FAILURES: u32 = 6;
 const FAILURES_IN_FRONT: u32 = 2;
 
 /// Receives the outcome of a job.
-pub(super) type Waiting = oneshot::Sender<Result<Sent, ApiError>>;
+pub(super) type SendReply = oneshot::Sender<Result<Sent, ApiError>>;
 
 /// The queues of one chat: new messages and edits, each in order.
 #[derive(Default)]
@@ -64,7 +64,7 @@ enum Held {
 
 pub(super) struct Job {
     what: Arc<Outgoing>,
-    waiting: Vec<Waiting>,
+    waiting: Vec<SendReply>,
     /// How often Telegram failed on this job.
     failures: u32,
 }
@@ -79,7 +79,7 @@ impl Held {
 
 impl Lane {
     /// Queues a job. If the job is dropped, or refused because the queue is full, it ends at once.
-    pub(super) fn push(&mut self, what: Outgoing, waiting: Waiting, limits: ChatLimits, now: Instant) {
+    pub(super) fn push(&mut self, what: Outgoing, waiting: SendReply, limits: ChatLimits, now: Instant) {
         // An edit about progress is dropped while the agent's own messages are still queued.
         let is_new = || self.edits.unsent_edit(&what).is_none();
         let is_late = self.posts.jobs.len() >= MANY || self.posts.held.is_some();
@@ -200,7 +200,7 @@ impl Job {
 }
 
 impl Track {
-    fn push(&mut self, what: Outgoing, waiting: Waiting, limits: ChatLimits, now: Instant) {
+    fn push(&mut self, what: Outgoing, waiting: SendReply, limits: ChatLimits, now: Instant) {
         match self.admit(&what, limits, now) {
             Admission::Queue => {
                 self.bytes += size(&what);
@@ -336,7 +336,7 @@ impl Track {
         (first..self.jobs.len()).find(|at| edited(&self.jobs[*at].what) == Some(message))
     }
 
-    fn merge(&mut self, at: usize, newer: Outgoing, waiting: Waiting) {
+    fn merge(&mut self, at: usize, newer: Outgoing, waiting: SendReply) {
         let job = &mut self.jobs[at];
         self.bytes = self.bytes.saturating_sub(size(&job.what));
         job.what = Arc::new(merged(&job.what, newer));

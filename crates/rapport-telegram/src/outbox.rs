@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tracing::warn;
 
 use super::api_error::ApiError;
-use super::lane::{Lane, Waiting};
+use super::lane::{Lane, SendReply};
 use super::outgoing::{Deliver, Kind, Outgoing, Sent};
 use super::rates::{Limits, Rate, Sendings};
 
@@ -43,7 +43,7 @@ pub struct Outbox(mpsc::UnboundedSender<Order>);
 
 #[derive(Debug)]
 enum Order {
-    Send { chat: i64, what: Box<Outgoing>, waiting: Waiting },
+    Send { chat: i64, what: Box<Outgoing>, waiting: SendReply },
     Flush(oneshot::Sender<()>),
     Chats(oneshot::Sender<usize>),
 }

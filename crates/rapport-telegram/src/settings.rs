@@ -20,6 +20,8 @@ section! {
         token: Secret, Trusted, Masked, or "TELEGRAM_BOT_TOKEN";
         /// The ids of the users with access.
         users: UserIds, Trusted, Masked, or "TELEGRAM_USER_ID";
+        /// The ids of the users who may only look.
+        lookers: UserIds, Trusted, Masked;
         /// The address of the Bot API.
         api_url: String, Trusted, Masked;
         /// The time after which a person is reminded of an open question (`15m`); `0s` for never.
@@ -35,6 +37,8 @@ section! {
         /// The command that transcribes a voice message: it gets the path of a file, and prints the text. It gets what the
         /// person says, so only the person's own settings may name it.
         transcriber: String, Person, Masked;
+        /// Whether the conversation with the bot is a lead, which plans tasks and is asked first (true).
+        lead: bool, Trusted, Shown;
     }
     sections {
         webhook: WebhookLayer;
@@ -61,6 +65,8 @@ pub struct TelegramSettings {
     pub token: Option<Secret>,
     /// The ids of the users with access, in addition to those who paired with a code.
     pub users: Vec<u64>,
+    /// The ids of the users who may only look.
+    pub lookers: Vec<u64>,
     /// The address of the Bot API.
     pub api_url: String,
     /// The time after which a person is reminded of an open question; zero for never.
@@ -73,6 +79,8 @@ pub struct TelegramSettings {
     pub budget: Option<Dollars>,
     /// The command that transcribes voice messages, as words; empty if there is none.
     pub transcriber: Vec<String>,
+    /// Whether the conversation with the bot is a lead.
+    pub lead: bool,
     /// Delivers updates by webhook instead of fetching them.
     pub webhook: Option<WebhookSettings>,
 }
@@ -95,12 +103,14 @@ impl TelegramSettings {
         Ok(Self {
             token: layer.token,
             users: layer.users.unwrap_or_default().0,
+            lookers: layer.lookers.unwrap_or_default().0,
             api_url: layer.api_url.unwrap_or_else(|| API_URL.into()),
             remind: layer.remind.unwrap_or(REMIND),
             faster: layer.faster.unwrap_or(NonZeroU32::MIN),
             transcriber: layer.transcriber.map(|line| words(&line)).unwrap_or_default(),
             quiet: layer.quiet,
             budget: layer.budget,
+            lead: layer.lead.unwrap_or(true),
             webhook: layer.webhook.settings()?,
         })
     }

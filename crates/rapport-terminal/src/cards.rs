@@ -72,7 +72,8 @@ impl Card {
             | Purpose::Elicit(_)
             | Purpose::Permission { .. }
             | Purpose::LeavePlanMode { .. }
-            | Purpose::Budget { .. } => Card::Ask(QuestionCard::new(question)),
+            | Purpose::Budget { .. }
+            | Purpose::Idle => Card::Ask(QuestionCard::new(question)),
         }
     }
 
@@ -90,13 +91,14 @@ impl Card {
             Card::Confirm(card) => &mut card.question,
         };
         (question.way, question.draft) = (now.way.clone(), now.draft.clone());
+        question.offer = now.offer.clone();
     }
 
     /// Whether it is a permission, or consent to spend more.
     fn decides(&self) -> bool {
         match self.question().purpose {
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Budget { .. } => true,
-            Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => false,
+            Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Idle => false,
         }
     }
 

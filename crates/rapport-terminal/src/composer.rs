@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::editor::Editor;
-use super::live::{self, Raw};
+use super::raw_terminal::{self, Raw};
 use super::region::Region;
 use super::render::{frame, question_card};
 use super::style::{ColourChoice, Theme};
@@ -40,11 +40,11 @@ pub enum SentBy {
 pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::Result<Option<String>> {
     let theme = Theme::choose(colour, |name| std::env::var(name).ok());
     let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()].map(signal);
-    let mut region = Region::new(io::stdout(), theme, live::size());
+    let mut region = Region::new(io::stdout(), theme, raw_terminal::size());
     let mut editor = Editor::default();
-    let (mut raw, mut keys) = (Raw::enter()?, Box::pin(live::keys()));
+    let (mut raw, mut keys) = (Raw::enter()?, Box::pin(raw_terminal::keys()));
     loop {
-        let size = live::size();
+        let size = raw_terminal::size();
         region.show(&[], block(asked, sent_by, &editor, size), size)?;
         let happening = tokio::select! {
             key = keys.next() => key.unwrap_or(ScreenInput::Stopped),
@@ -78,8 +78,8 @@ pub async fn compose(asked: &str, sent_by: SentBy, colour: ColourChoice) -> io::
             ComposeCommand::Suspend => {
                 region.show(&[], Block::default(), size)?;
                 drop((keys, raw));
-                live::suspend()?;
-                (raw, keys) = (Raw::enter()?, Box::pin(live::keys()));
+                raw_terminal::suspend()?;
+                (raw, keys) = (Raw::enter()?, Box::pin(raw_terminal::keys()));
                 region.begin_anew();
             }
         }

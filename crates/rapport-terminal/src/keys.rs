@@ -18,6 +18,8 @@ pub enum Intent {
     Keep,
     /// To send the lead's draft.
     SendDraft,
+    /// To give the answer that was given before.
+    TakeOffer,
     /// To change the answer to this question.
     Edit(QuestionId),
     /// To end the session, after a confirmation.

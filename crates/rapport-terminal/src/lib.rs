@@ -22,8 +22,8 @@ pub mod story;
 pub mod style;
 pub mod text;
 
-mod live;
 mod notice;
+mod raw_terminal;
 mod render;
 mod words;
 mod work;
@@ -46,10 +46,11 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-pub use live::{screen_is_up, size};
 pub use notice::{Notice, notify_by};
+pub use raw_terminal::{screen_is_up, size};
 pub use render::block::Block;
 pub use render::ending::check as check_lines;
+pub use render::prose::lines as prose;
 pub use style::ColourChoice;
 use style::Theme;
 use text::Line;
@@ -215,9 +216,9 @@ pub async fn run_with(
     let env = |name: &str| std::env::var(name).ok();
     if config.interactive && !lines_only() {
         let theme = Theme::choose(config.colour, env);
-        let screen = screen::Screen::new(config, session, past, live::size());
-        let mut live = live::Live::new(screen, theme)?;
-        let mut keys: Keys = Box::pin(live::keys());
+        let screen = screen::Screen::new(config, session, past, raw_terminal::size());
+        let mut live = raw_terminal::Live::new(screen, theme)?;
+        let mut keys: Keys = Box::pin(raw_terminal::keys());
         let outcome = drive(&mut live, link, &mut keys, shutdown).await;
         // A terminal that was closed cannot be cleared.
         let _ = live.clear();
@@ -227,7 +228,7 @@ pub async fn run_with(
     let mut lines: Keys = if config.interactive { Box::pin(lines()) } else { Box::pin(stream::pending()) };
     let mut plain = plain::Plain::new(config, session, past, io::stdout());
     if io::stdout().is_terminal() {
-        plain = plain.wrapped_at(|| live::size().columns);
+        plain = plain.wrapped_at(|| raw_terminal::size().columns);
     }
     drive(&mut plain, link, &mut lines, shutdown).await
 }
@@ -315,13 +316,13 @@ async fn drive(
 async fn forget_the_rest(keys: &mut Keys) {
     let more = async {
         loop {
-            live::discard_typed();
+            raw_terminal::discard_typed();
             let Ok(Some(_)) = tokio::time::timeout(QUIET, keys.next()).await else { break };
         }
     };
     // Even if the input never ends, the person wants to leave.
     let _ = tokio::time::timeout(QUIET * 50, more).await;
-    live::discard_typed();
+    raw_terminal::discard_typed();
 }
 
 async fn maybe<T>(future: Option<impl Future<Output = T> + Unpin>) -> T {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::ScreenInput;
 use super::keys::plain_char;
-use super::live::{self, Raw};
+use super::raw_terminal::{self, Raw};
 use super::review::given_back;
 use super::safe;
 use super::text::{Line, Tone, width};
@@ -70,7 +70,7 @@ impl Offer<'_> {
             let happening = tokio::select! {
                 happening = typed.next() => happening.unwrap_or(ScreenInput::Stopped),
                 () = given_back() => {
-                    live::raw_again()?;
+                    raw_terminal::raw_again()?;
                     self.ask("\r")?;
                     continue;
                 }
@@ -94,7 +94,7 @@ impl Offer<'_> {
                 _ if is_control(key, 'z') => {
                     write("\r\n")?;
                     drop((typed, raw));
-                    live::suspend()?;
+                    raw_terminal::suspend()?;
                     (raw, typed) = self.ask_anew()?;
                 }
                 _ if is_in_word => word = letter.map(|_| Instant::now()),
@@ -104,7 +104,7 @@ impl Offer<'_> {
                 }
                 None => {
                     word = letter.map(|_| Instant::now());
-                    let rows = Line::new(Tone::Care, self.explained).rows(live::size().columns);
+                    let rows = Line::new(Tone::Care, self.explained).rows(raw_terminal::size().columns);
                     let rows: Vec<_> = rows.into_iter().map(self.paint).collect();
                     self.ask(&format!("\r\n{}\r\n", rows.join("\r\n")))?;
                 }
@@ -116,8 +116,8 @@ impl Offer<'_> {
     fn ask_anew(&self) -> io::Result<(Raw, BoxStream<'static, ScreenInput>)> {
         let raw = Raw::enter()?;
         // Start listening before the keys are offered.
-        let typed = live::keys().boxed();
-        live::discard_all();
+        let typed = raw_terminal::keys().boxed();
+        raw_terminal::discard_all();
         self.ask("")?;
         Ok((raw, typed))
     }
@@ -125,7 +125,7 @@ impl Offer<'_> {
     /// Writes the question after a verbatim string, in rows that leave room for a blank and the answer.
     fn ask(&self, before: &str) -> io::Result<()> {
         let longest = self.keys.iter().map(|(_, shown)| width(shown)).max().unwrap_or_default();
-        let columns = live::size().columns.saturating_sub(longest.min(MOST_ROOM) + 1);
+        let columns = raw_terminal::size().columns.saturating_sub(longest.min(MOST_ROOM) + 1);
         let rows = self.asked.iter().flat_map(|line| laid_out(line, columns)).map(self.paint);
         write(&format!("{before}{} ", rows.collect::<Vec<_>>().join("\r\n")))
     }

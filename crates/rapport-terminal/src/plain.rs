@@ -103,17 +103,17 @@ impl<W: Write> Plain<W> {
                 self.printed.retain(|(id, _)| id != question && open(id).unwrap_or(false));
             }
             Event::Kept { question, .. } => self.printed.retain(|(id, _)| id != question),
-            Event::Said { text, .. } => self.told(Activity::words(text)),
-            Event::Delayed { why, .. } => self.told(Activity::words(why)),
-            Event::Used { tool, what, kind, .. } => self.told(Activity::tool(tool, what, *kind)),
-            Event::Asked { .. } | Event::AskedAgain { .. } => self.told(Activity::words("asks")),
+            Event::Said { text, .. } => self.set_activity(Activity::words(text)),
+            Event::Delayed { why, .. } => self.set_activity(Activity::words(why)),
+            Event::Used { tool, what, kind, .. } => self.set_activity(Activity::tool(tool, what, *kind)),
+            Event::Asked { .. } | Event::AskedAgain { .. } => self.set_activity(Activity::words("asks")),
             Event::TurnEnded { .. } | Event::Parked { .. } | Event::CutOff { .. } => self.progress = None,
             _ => {}
         }
     }
 
     /// A fact mentions the agent's activity, so it is not printed again.
-    fn told(&mut self, doing: Activity) {
+    fn set_activity(&mut self, doing: Activity) {
         self.doing = Some(doing);
         self.progress = None;
     }
@@ -203,12 +203,20 @@ impl<W: Write> Plain<W> {
         let named = if question.options.is_empty() { "type the answer" } else { "a number or a label" };
         let own = question.free_text.then_some("=WORDS for exactly these words");
         let draft = question.draft.is_some().then_some("== sends the draft");
+        let offer = question.offer.is_some().then_some("=< answers as before");
         let change = match question.purpose {
             Purpose::Confirm => Some("edit NUMBER changes that answer").filter(|_| self.has_answers()),
             _ => self.story.before(question).map(|_| "< goes back"),
         };
-        let all =
-            [Some(named), own, draft, change, Some("? shows this again"), Some("ctrl-c leaves it open")];
+        let all = [
+            Some(named),
+            own,
+            draft,
+            offer,
+            change,
+            Some("? shows this again"),
+            Some("ctrl-c leaves it open"),
+        ];
         all.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
@@ -294,7 +302,8 @@ impl<W: Write> Plain<W> {
             let unsent = self.look.as_ref().and_then(|look| look.words(asked));
             let answer = unsent.or_else(|| asked.answer.clone()).unwrap_or_default();
             let number = format!("{}. ", place + 1);
-            let line = Line::new(Tone::Text, &format!("{number}{} → {answer}", asked.question.text));
+            let question = prose::in_tones(&asked.question.text, Tone::Text);
+            let line = Line::new(Tone::Text, &number).then(question).and(Tone::Text, &format!(" → {answer}"));
             lines.push(line.hanging(number.len()).indented(2));
         }
         lines.push(Line::new(Tone::Text, LOOK_KEYS).indented(2));
@@ -342,6 +351,7 @@ impl<W: Write> Plain<W> {
             ("==", _) if self.story.open(&id).is_some_and(|open| open.draft.is_some()) => {
                 Ok(Act::SendDraft { question: id })
             }
+            ("=<", _) if question.offer.is_some() => Ok(Act::TakeOffer { question: id }),
             ("", _) if question.previous.is_some() => Ok(Act::Keep { question: id }),
             ("", _) => say("an empty line is not an answer"),
             ("<", _) => match self.story.before(question).cloned() {
@@ -405,7 +415,7 @@ impl<W: Write> Plain<W> {
     /// The rows of a line. Other programs get it as it is; at a terminal its words stay whole, and nothing is left out.
     fn rows(&self, line: &Line) -> Vec<Line> {
         let line = line.clone().in_full();
-        self.columns.map_or_else(|| vec![line.clone()], |columns| line.rows(columns()))
+        self.columns.map_or_else(|| vec![line.clone()], |columns| line.history_rows(columns()))
     }
 }
 

@@ -85,6 +85,7 @@ impl QuestionCard {
         }
         match (key.code, plain_char(key)) {
             (_, Some('s')) if self.question.draft.is_some() => Intent::SendDraft,
+            (_, Some('r')) if self.question.offer.is_some() => Intent::TakeOffer,
             (KeyCode::Enter, _) if self.undecided => Intent::Refused("choose first: ↑↓ or a number"),
             (KeyCode::Enter, _) => self.enter(),
             (_, Some('p')) => Intent::Whole,
@@ -105,6 +106,9 @@ impl QuestionCard {
         }
         if key.code == KeyCode::Tab && self.own.is_empty() && self.question.draft.is_some() {
             return Intent::SendDraft;
+        }
+        if key.code == KeyCode::BackTab && self.own.is_empty() && self.question.offer.is_some() {
+            return Intent::TakeOffer;
         }
         if self.own.key(key) == Typed::Taken {
             return Intent::Nothing;

@@ -92,7 +92,7 @@ fn takes(row: &Line, size: Size) -> usize {
 
 fn history_rows(line: &Line, size: Size) -> Vec<Line> {
     let margin = frame::margin(size);
-    let rows = line.rows(frame::columns(size)).into_iter();
+    let rows = line.history_rows(frame::columns(size)).into_iter();
     rows.map(|row| if row.spans.is_empty() { row } else { row.indented(margin) }).collect()
 }
 

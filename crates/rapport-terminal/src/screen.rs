@@ -469,8 +469,14 @@ impl Screen {
             (Intent::SendDraft, Some(question)) => {
                 return self.submit(Act::SendDraft { question: question.id });
             }
+            (Intent::TakeOffer, Some(question)) => {
+                return self.submit(Act::TakeOffer { question: question.id });
+            }
             (Intent::Back, Some(question)) => return self.back(&question),
-            (Intent::Answer(_) | Intent::Keep | Intent::SendDraft | Intent::Back, None) => {}
+            (
+                Intent::Answer(_) | Intent::Keep | Intent::SendDraft | Intent::TakeOffer | Intent::Back,
+                None,
+            ) => {}
         }
         Vec::new()
     }
@@ -536,7 +542,7 @@ impl Screen {
         let open = self.story.view().map_or(0, |view| view.questions.len());
         let mut lines = self.story.last_words();
         if let Some(view) = self.story.view().filter(|_| self.story.asks_next()) {
-            lines.extend(ending::at_rest(view));
+            lines.extend(ending::left_at_rest(view));
             return vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)];
         }
         let stays = match open {

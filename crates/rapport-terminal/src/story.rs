@@ -73,9 +73,10 @@ impl Story {
         Self { asks_next: true, ..self }
     }
 
-    /// Whether the agent of a task is stopped, and this channel asks what it should do next.
+    /// Whether the agent of a task is stopped, or a lead waits for the next message, and this channel asks for it.
     pub(crate) fn asks_next(&self) -> bool {
-        let rests = |view: &View| view.is_at_rest() && matches!(view.aim, Aim::Work | Aim::Progress(_));
+        let goes_on = |view: &View| view.is_lead || matches!(view.aim, Aim::Work | Aim::Progress(_));
+        let rests = |view: &View| view.is_at_rest() && !view.has_failed() && goes_on(view);
         self.asks_next && self.is_present() && self.view.as_ref().is_some_and(rests)
     }
 
@@ -158,6 +159,18 @@ impl Story {
         lines
     }
 
+    fn is_lead(&self) -> bool {
+        self.view.as_ref().is_some_and(|view| view.is_lead)
+    }
+
+    /// The question by which this channel asks for the next message.
+    pub(crate) fn next_prompt(&self) -> &'static str {
+        match self.is_lead() {
+            true => "What do you want to say to the lead?",
+            false => "The agent was stopped. What should it do next?",
+        }
+    }
+
     fn note(&mut self, fact: &Event) {
         match fact {
             Event::Asked { round, questions, .. } => {
@@ -204,6 +217,12 @@ impl Story {
                 vec![used.and_giving(Tone::Dim, &format!(" {what}")).hanging(2)]
             }
             Event::Delayed { why, .. } => vec![passing(why)],
+            // Nothing else shows the reply of a lead, because its conversation does not end with it.
+            Event::TurnEnded { result, .. } if self.asks_next && self.is_lead() => {
+                let mut lines = prose::lines(result, Tone::Text);
+                lines.insert(0, Line::empty());
+                lines
+            }
             Event::Heard { text, by, .. } if *by != self.me => {
                 vec![passing(&format!("{}: {text}", words::somebody(by)))]
             }
@@ -216,8 +235,10 @@ impl Story {
             Event::Unreadable { line, .. } => {
                 vec![Line::new(Tone::Dim, "· not understood: ").and_giving(Tone::Dim, line)]
             }
-            Event::Answered { question, by: by @ By::Rule { .. }, .. } if self.open(question).is_none() => {
-                self.allowed(question, by, entry)
+            Event::Answered { question, answer, by: by @ By::Rule { .. } }
+                if self.open(question).is_none() =>
+            {
+                self.ruled(question, (answer, by), entry)
             }
             Event::HostRefused { host, .. } => {
                 let line = Line::warning(&format!("The agent cannot reach {host} from here. Let it with: "));
@@ -309,16 +330,23 @@ impl Story {
     }
 
     /// A question that a rule answered was never open to a person.
-    fn allowed(&self, id: &QuestionId, by: &By, entry: &Entry) -> Vec<Line> {
+    fn ruled(&self, id: &QuestionId, (answer, by): (&Answer, &By), entry: &Entry) -> Vec<Line> {
         let asked = entry.facts.iter().find_map(|fact| match fact {
             Event::Asked { questions, .. } => questions.iter().find(|question| question.id == *id),
             _ => None,
         });
-        let Some(Purpose::Permission(asked)) = asked.map(|question| &question.purpose) else {
-            return Vec::new();
-        };
-        let title = words::call(asked, self.view.as_ref());
-        vec![settled(SETTLED, &title, "Allow once", Some(format!("allowed by {by}")))]
+        let Some(asked) = asked else { return Vec::new() };
+        match &asked.purpose {
+            Purpose::Permission(call) => {
+                let title = words::call(call, self.view.as_ref());
+                vec![settled(SETTLED, &title, "Allow once", Some(format!("allowed by {by}")))]
+            }
+            Purpose::Clarify => {
+                let title = asked.header.as_deref().unwrap_or(&asked.text);
+                vec![settled(SETTLED, title, &asked.words(answer), Some(format!("answered by {by}")))]
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn reopened(&self, id: &QuestionId, by: &By) -> Vec<Line> {
@@ -373,7 +401,8 @@ impl Story {
         let mut lines = vec![Line::empty(), Line::new(Tone::Dim, &title)];
         for (place, question) in questions.iter().enumerate() {
             let number = format!("{:>3}. ", place + 1);
-            lines.push(Line::new(Tone::Dim, &number).and(Tone::Text, &question.text).hanging(5));
+            let question = prose::in_tones(&question.text, Tone::Text);
+            lines.push(Line::new(Tone::Dim, &number).then(question).hanging(5));
         }
         lines
     }

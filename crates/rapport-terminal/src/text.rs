@@ -176,27 +176,37 @@ impl Line {
 
     /// The rows it takes in this many columns.
     pub fn rows(&self, columns: usize) -> Vec<Line> {
+        self.rows_with(columns, LongWords::Broken)
+    }
+
+    /// The rows to print it in. A word that fits no row, such as a path, is wrapped only by the terminal, so that it
+    /// is copied as a whole. Only for history: a redrawn block has to know its rows.
+    pub fn history_rows(&self, columns: usize) -> Vec<Line> {
+        self.rows_with(columns, LongWords::Whole)
+    }
+
+    fn rows_with(&self, columns: usize, long_words: LongWords) -> Vec<Line> {
         let columns = columns.max(1);
         if self.width() <= columns || self.is_whole {
             return vec![self.clone()];
         }
         match (self.gives, self.command) {
             (Some(place), _) => vec![self.shortened(place, columns)],
-            (None, Some(place)) => self.with_command_below(place, columns),
-            (None, None) => self.wrapped(columns),
+            (None, Some(place)) => self.with_command_below(place, columns, long_words),
+            (None, None) => self.wrapped(columns, long_words),
         }
     }
 
     /// The words before a command, wrapped, and the command in one row: what only the terminal wraps is copied as a
     /// whole.
-    fn with_command_below(&self, place: usize, columns: usize) -> Vec<Line> {
+    fn with_command_below(&self, place: usize, columns: usize, long_words: LongWords) -> Vec<Line> {
         let (words, command) = self.spans.split_at(place.min(self.spans.len()));
         let of = |spans: &[Span]| Line { spans: spans.to_vec(), hang: self.hang, ..Line::empty() };
         let mut words = of(words);
         if let Some(last) = words.spans.last_mut() {
             last.text.truncate(last.text.trim_end().len());
         }
-        let mut rows = words.wrapped(columns);
+        let mut rows = words.wrapped(columns, long_words);
         rows.push(of(command).below(self.hang, columns));
         rows
     }
@@ -221,15 +231,16 @@ impl Line {
         Line::of(cells)
     }
 
-    fn wrapped(&self, columns: usize) -> Vec<Line> {
+    fn wrapped(&self, columns: usize, long_words: LongWords) -> Vec<Line> {
         let hang = self.hang_in(columns);
         let mut cells: Vec<Cell> = self.cells().collect();
         keep_quotes_whole(&mut cells, columns - hang);
         let (mut rows, mut rest) = (Vec::new(), cells.as_slice());
         while !rest.is_empty() {
             let indent = if rows.is_empty() { 0 } else { hang };
-            let (end, next) = break_at(rest, columns - indent);
-            rows.push(Line::of(rest[..end].iter().copied()).indented(indent));
+            let (end, next) = break_at(rest, columns - indent, long_words);
+            let row = Line::of(rest[..end].iter().copied()).indented(indent);
+            rows.push(if row.width() > columns { row.whole() } else { row });
             rest = &rest[next..];
         }
         rows
@@ -292,6 +303,14 @@ pub fn clip(text: &str, columns: usize) -> String {
     format!("{}…", take(text.chars(), columns.saturating_sub(1)).trim_end())
 }
 
+/// What happens to a word that is longer than a row.
+#[derive(Clone, Copy)]
+enum LongWords {
+    Broken,
+    /// It stays in one row, which the terminal wraps.
+    Whole,
+}
+
 #[derive(Clone, Copy)]
 struct Cell {
     c: char,
@@ -333,8 +352,8 @@ fn take(chars: impl Iterator<Item = char>, columns: usize) -> String {
 }
 
 /// The end of the first row, and the start of the next: at the last blank that fits (or beside a wide character, where
-/// East Asian text may break), or in the middle of a word that fits no row.
-fn break_at(cells: &[Cell], columns: usize) -> (usize, usize) {
+/// East Asian text may break), or in the middle of a word that fits no row, or after it.
+fn break_at(cells: &[Cell], columns: usize, long_words: LongWords) -> (usize, usize) {
     let mut used = 0;
     let fits = |cell: &&Cell| {
         used += cell.width;
@@ -349,7 +368,10 @@ fn break_at(cells: &[Cell], columns: usize) -> (usize, usize) {
         let text_before = || cells[..place].iter().any(|cell| cell.c != ' ');
         (after.is_gap() || before.is_gap() || (before.width == 2 && after.width == 2)) && text_before()
     };
-    let end = (1..=fitting).rev().find(may_break).unwrap_or(fitting);
+    let end = (1..=fitting).rev().find(may_break).unwrap_or_else(|| match long_words {
+        LongWords::Broken => fitting,
+        LongWords::Whole => (fitting..cells.len()).find(may_break).unwrap_or(cells.len()),
+    });
     let blanks = cells[end..].iter().take_while(|cell| cell.c == ' ').count();
     let text = cells[..end].iter().rposition(|cell| cell.c != ' ').map_or(end, |last| last + 1);
     (text, end + blanks)
@@ -380,6 +402,19 @@ mod tests {
         check(Line::new(Tone::Text, "abcdefghij"), 4, &["abcd", "efgh", "ij"]);
         check(Line::new(Tone::Text, "日本語日本語"), 5, &["日本", "語日", "本語"]);
         check(Line::new(Tone::Text, "see 日本語"), 7, &["see 日", "本語"]);
+    }
+
+    #[test]
+    fn what_is_printed_once_keeps_long_words_whole() {
+        for (text, expected) in [
+            ("see abcdefghij and so", &["see", "abcdefghij", "and so"][..]),
+            ("abcdefghij", &["abcdefghij"]),
+            ("日本語日本語日本語", &["日本語日", "本語日本", "語"]),
+        ] {
+            let rows: Vec<String> =
+                Line::new(Tone::Text, text).history_rows(8).iter().map(Line::text).collect();
+            assert_eq!(rows, expected);
+        }
     }
 
     #[test]

@@ -12,7 +12,8 @@ pub(super) fn title(question: &OpenQuestion, view: Option<&View>) -> String {
         | Purpose::Elicit(_)
         | Purpose::LeavePlanMode { .. }
         | Purpose::Confirm
-        | Purpose::Budget { .. } => question.header.clone().unwrap_or_else(|| question.text.clone()),
+        | Purpose::Budget { .. }
+        | Purpose::Idle => question.header.clone().unwrap_or_else(|| question.text.clone()),
     }
 }
 
@@ -36,6 +37,12 @@ pub(super) fn of_lead(question: &OpenQuestion) -> Vec<String> {
     let time = way.until.map(|until| format!(", for up to {}", short(way.since.duration_until(until))));
     let asks = if way.lead_asks { " and asks its person" } else { "" };
     vec![format!("The lead is looking{asks}{}; answer it yourself at any time", time.unwrap_or_default())]
+}
+
+/// The answer that a person gave to the same question before, in a line.
+pub(super) fn offered(question: &OpenQuestion) -> Option<String> {
+    let offer = question.offer.as_ref()?;
+    Some(format!("Answered before, in {} by {}: {}", offer.session, somebody(&offer.by), offer.answer))
 }
 
 /// The lead's draft, and its ground.

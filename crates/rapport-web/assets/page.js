@@ -10,11 +10,42 @@
   let fetching = false;
   let again = false;
   let retry = 500;
+  let ticked = Date.now();
+
+  // What somebody wrote into forms, by the forms' ids.
+  function written() {
+    return $$("form[data-dirty]").map((form) => ({
+      id: form.id,
+      key: form.dataset.key,
+      texts: $$("textarea, input[type=text]", form).map((field) => [field.name, field.value]),
+      checked: $$("input[type=checkbox]", form).map((box) => [box.value, box.checked]),
+    }));
+  }
+
+  // Puts it back into forms that were drawn anew, such as the form of a question that has a draft now. `restore` shows
+  // the words for a form that is gone.
+  function put_back(kept) {
+    for (const { id, key, texts, checked } of kept) {
+      if ($$("form[data-key]").some((form) => form.dataset.key === key)) continue;
+      const form = id && document.getElementById(id);
+      if (!form) continue;
+      for (const [name, text] of texts) {
+        const field = $$("textarea, input[type=text]", form).find((one) => one.name === name);
+        if (field && text) field.value = text;
+      }
+      for (const [value, is_checked] of checked) {
+        const box = $$("input[type=checkbox]", form).find((one) => one.value === value);
+        if (box) box.checked = is_checked;
+      }
+      form.dataset.dirty = "yes";
+    }
+  }
 
   // Takes over what differs in another drawing of this page. What somebody wrote, or opened, stays.
   function take(html) {
     const next = new DOMParser().parseFromString(html, "text/html");
     if (next.body.dataset.build !== document.body.dataset.build) return location.reload();
+    const kept = written();
     const open = $("dialog[open]");
     document.title = next.title;
     document.body.dataset.session = next.body.dataset.session || "";
@@ -25,7 +56,9 @@
       callbacks: {
         beforeNodeMorphed(old, now) {
           if (old.nodeName === "DIALOG") return false;
-          if (old.id === "link-state") return false;
+          if (old.id === "link-state" || old.id === "unsent") return false;
+          // What a person chose of how to look at things stays.
+          if (old.classList?.contains("diff-switch")) return false;
           // What was fetched on request is not fetched again by drawing the page.
           if (old.id === "preview" && "fetched" in old.dataset && !("fetched" in now.dataset)) return false;
           // A message stays until the next act.
@@ -38,8 +71,90 @@
         },
       },
     });
+    put_back(kept);
     if (!open) enhance();
     ages();
+    restore();
+    badge();
+  }
+
+  // What somebody began to write in a form.
+  function words(form) {
+    return $$("textarea", form).map((place) => place.value.trim()).filter(Boolean).join("\n");
+  }
+
+  // What is written and not sent, by its form. It survives a reload, such as that of a page of another version.
+  const drafts = {
+    all: (() => { try { return JSON.parse(sessionStorage.getItem("drafts")) ?? {}; } catch { return {}; } })(),
+    key: (form) => form.id || `${location.pathname} ${form.dataset.key}`,
+    keep() { try { sessionStorage.setItem("drafts", JSON.stringify(this.all)); } catch { /* this page has it */ } },
+    set(form) {
+      const text = words(form);
+      if (!text) return this.drop(this.key(form));
+      this.all[this.key(form)] = { text, at: location.pathname + location.search };
+      this.keep();
+    },
+    drop(key) { delete this.all[key]; this.keep(); },
+  };
+
+  // Shows words that were written for a card that is gone, until somebody says that they are not needed.
+  function unsent(key, text) {
+    const place = $("#unsent");
+    if (!place || $$("[data-draft]", place).some((one) => one.dataset.draft === key)) return;
+    // The server shows what it refused.
+    if ($("#said").textContent.includes(text)) return drafts.drop(key);
+    const label = document.createElement("label");
+    const about = document.createElement("span");
+    about.textContent = "You wrote this, and it was not sent, because that no longer waits:";
+    const kept = document.createElement("textarea");
+    kept.readOnly = true;
+    kept.value = text;
+    label.append(about, kept);
+    const close = document.createElement("button");
+    close.type = "button";
+    close.className = "small";
+    close.textContent = "I do not need it";
+    const shown = document.createElement("div");
+    shown.dataset.draft = key;
+    shown.append(label, close);
+    close.addEventListener("click", () => {
+      drafts.drop(key);
+      shown.remove();
+      place.hidden = place.childElementCount === 0;
+    });
+    place.append(shown);
+    place.hidden = false;
+  }
+
+  // Puts back what was written before this page was drawn again, and shows it where its card is gone.
+  function restore() {
+    const forms = $$("form[data-key]");
+    for (const [key, { text, at }] of Object.entries(drafts.all)) {
+      const form = forms.find((one) => drafts.key(one) === key);
+      const place = form && $("textarea", form);
+      if (place && !place.value) { place.value = text; form.dataset.dirty = "yes"; }
+      if (!form && at === location.pathname + location.search) unsent(key, text);
+    }
+  }
+
+  // How much waits, on the icon of the installed page.
+  function badge() {
+    const waiting = Number($("[data-waiting]")?.textContent ?? 0);
+    if (waiting) navigator.setAppBadge?.(waiting).catch(() => {}); else navigator.clearAppBadge?.().catch(() => {});
+  }
+
+  // The address of this page with the card that is in front of the person: no other card takes its place.
+  function pinned() {
+    const address = new URL(location.href);
+    const front = $("[data-front]");
+    if (!front) return address.href;
+    if (address.pathname === "/" && !address.searchParams.has("s")) {
+      address.searchParams.set("s", front.dataset.front);
+      address.searchParams.set("q", front.dataset.question);
+    } else if (document.body.dataset.session) {
+      address.searchParams.set("pin", front.dataset.question);
+    }
+    return address.href;
   }
 
   // Fetches this page again. One request is under way at most; what changes meanwhile leads to one more.
@@ -47,11 +162,12 @@
     if (fetching) { again = true; return; }
     fetching = true;
     try {
-      const address = location.href;
+      const [here, address] = [location.href, pinned()];
       const response = await fetch(address, { headers: { accept: "text/html" }, redirect: "follow" });
       const html = await response.text();
       if (response.status === 401) return void take_as_is(html);
-      if (response.ok && address === location.href) take(html);
+      // Meanwhile the person may have gone to another card.
+      if (response.ok && here === location.href && address === pinned()) take(html);
     } catch { lost(); } finally {
       fetching = false;
       if (again) { again = false; refresh(); }
@@ -122,6 +238,7 @@
     if (!place || waiting === undefined) return refresh();
     place.textContent = waiting;
     document.title = document.title.replace(/^\(\d+\) /, waiting ? `(${waiting}) ` : "");
+    badge();
   }
 
   // After a sleep, the stream may look alive and be dead.
@@ -145,7 +262,87 @@
   // What only a page with this script can do.
   function enhance() {
     for (const button of $$("[data-toggle-group]")) button.hidden = false;
+    notifications();
+    const view = localStorage.getItem("diff-view");
+    for (const choice of $$(".diff-switch input")) if (choice.value === view) choice.checked = true;
   }
+
+  // Where notifications can be turned on, and why not otherwise.
+  function notifications() {
+    const section = $("#notifications");
+    if (!section) return;
+    for (const place of $$("[data-zone]", section)) place.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+    const button = $("[data-subscribe]", section);
+    if (!button) return void resubscribe(section);
+    const isApple = /iPhone|iPad/.test(navigator.userAgent);
+    const why = !isSecureContext ? "Notifications need HTTPS: docs/web.md says how."
+      : !("PushManager" in window) && isApple ? "Add this page to the home screen, and open it from there, to get notifications."
+      : !("PushManager" in window && "serviceWorker" in navigator) ? "This browser has no notifications."
+      : Notification.permission === "denied" ? "This browser does not allow this page to notify you. Its settings can allow it." : "";
+    $("#push-state").textContent = why;
+    button.hidden = why !== "";
+  }
+
+  async function subscribe(section) {
+    const said = $("#push-state");
+    try {
+      if (await Notification.requestPermission() !== "granted") return notifications();
+      const registration = await navigator.serviceWorker.register("/worker.js");
+      await navigator.serviceWorker.ready;
+      const key = Uint8Array.from(atob(section.dataset.vapid.replace(/-/g, "+").replace(/_/g, "/")), (one) => one.charCodeAt(0));
+      const options = { userVisibleOnly: true, applicationServerKey: key };
+      const manager = registration.pushManager;
+      // A subscription with another key was made for another server.
+      const subscription = await manager.subscribe(options).catch(async (error) => {
+        if (!await (await manager.getSubscription())?.unsubscribe()) throw error;
+        return manager.subscribe(options);
+      });
+      await subscribed(section, subscription);
+    } catch (error) {
+      said.textContent = `The browser could not subscribe: ${error.message}`;
+    }
+  }
+
+  // Tells the server where this browser gets notifications.
+  async function subscribed(section, subscription) {
+    const { endpoint, keys } = subscription.toJSON();
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
+    const body = new URLSearchParams({ form: section.dataset.form, do: "subscribe", endpoint, ...keys, zone });
+    const response = await fetch("/push", { method: "POST", body, headers: { accept: "text/html" } });
+    const html = await response.text();
+    if (response.ok) take(html); else say(html);
+  }
+
+  // Browsers replace subscriptions now and then.
+  async function resubscribe(section) {
+    const registration = await navigator.serviceWorker?.getRegistration("/");
+    const now = await registration?.pushManager?.getSubscription();
+    if (now && section.dataset.endpoint && now.endpoint !== section.dataset.endpoint) {
+      section.dataset.endpoint = now.endpoint;
+      await subscribed(section, now);
+    }
+  }
+
+  // What notifications were about is on the page that somebody looks at now.
+  async function looked() {
+    if (document.visibilityState !== "visible") return;
+    const registration = await navigator.serviceWorker?.getRegistration("/");
+    for (const shown of await registration?.getNotifications() ?? []) shown.close();
+  }
+
+  navigator.serviceWorker?.addEventListener("message", (event) => {
+    const address = event.data?.open;
+    if (typeof address !== "string" || !/^\/(o\/[0-9a-f]+)?$/.test(address)) return;
+    if (!$("form[data-dirty]")) return void (location.href = address);
+    // Somebody is writing here, and decides when to go.
+    const link = document.createElement("a");
+    link.href = address;
+    link.textContent = "Open what the notification was about";
+    const place = document.createElement("p");
+    place.className = "said";
+    place.append(link);
+    $("#said").replaceChildren(place);
+  });
 
   // Sends a form and takes over the page that follows.
   async function send(form, button) {
@@ -158,7 +355,14 @@
       if (response.status === 401) return void take_as_is(html);
       if (!response.ok) return void say(html);
       // What was refused is still to be sent.
-      if (!$("#said .refused", new DOMParser().parseFromString(html, "text/html"))) delete form.dataset.dirty;
+      if (!$("#said .refused", new DOMParser().parseFromString(html, "text/html"))) {
+        delete form.dataset.dirty;
+        drafts.drop(drafts.key(form));
+      }
+      if (form.hasAttribute("data-push") && button?.value === "off") {
+        const registration = await navigator.serviceWorker?.getRegistration("/");
+        await (await registration?.pushManager?.getSubscription())?.unsubscribe();
+      }
       if (response.url !== location.href) history.pushState(null, "", response.url);
       take(html);
       const title = $("#card-title");
@@ -190,7 +394,23 @@
 
   document.addEventListener("input", (event) => {
     const form = event.target.closest("form[data-key]");
-    if (form) form.dataset.dirty = "yes";
+    if (!form) return;
+    form.dataset.dirty = "yes";
+    drafts.set(form);
+  });
+
+  // How differences are shown, from now on.
+  document.addEventListener("change", (event) => {
+    if (event.target.matches(".diff-switch input")) localStorage.setItem("diff-view", event.target.value);
+  });
+
+  // An item with a comment is left out.
+  document.addEventListener("input", (event) => {
+    const about = event.target.dataset?.comment;
+    const box = about && $(`[data-item-check][value="${CSS.escape(about)}"]`);
+    if (!box || !box.checked || !event.target.value.trim()) return;
+    box.checked = false;
+    box.dispatchEvent(new Event("change", { bubbles: true }));
   });
 
   // What depends on an item that is left out says so.
@@ -207,6 +427,7 @@
   });
 
   document.addEventListener("click", (event) => {
+    if (event.target.closest("[data-subscribe]")) return void subscribe($("#notifications"));
     const toggle = event.target.closest("[data-toggle-group]");
     if (!toggle) return;
     const boxes = $$("[data-item-check]", toggle.closest("fieldset"));
@@ -263,12 +484,21 @@
     if (keys[event.key]?.()) event.preventDefault();
   });
 
-  window.addEventListener("popstate", refresh);
+  window.addEventListener("popstate", () => location.reload());
   window.addEventListener("online", wake);
   window.addEventListener("pageshow", (event) => { if (event.persisted) { connect(); } });
-  document.addEventListener("visibilitychange", wake);
-  setInterval(() => { ages(); wake(); }, 20_000);
+  document.addEventListener("visibilitychange", () => { wake(); looked(); });
+  setInterval(() => {
+    // A timer that is far too late was asleep, and with it the connection.
+    if (Date.now() - ticked > 20_000) heard = 0;
+    ticked = Date.now();
+    ages();
+    wake();
+  }, 5_000);
   enhance();
+  restore();
   ages();
+  badge();
+  looked();
   connect();
 })();

@@ -10,16 +10,17 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use rapport_core::By;
+use rapport_core::authority::Role;
 use rapport_durable::digest;
 use rapport_http::{Peer, is_origin_of, own_host};
 use subtle::ConstantTimeEq as _;
 
-use crate::CHANNEL;
-use crate::devices::{Device, Role};
+use crate::devices::Device;
 use crate::fields::Fields;
 use crate::page;
 use crate::rates::Sender;
 use crate::site::Site;
+use crate::{CHANNEL, assets};
 
 /// The content security policy: a page loads only files of this server, and no inline script or style runs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
@@ -82,7 +83,8 @@ async fn admitted(site: &Arc<Site>, mut request: Request, next: Next) -> Respons
     if !is_own || is_sent_by_others(request.method(), headers) {
         return (StatusCode::FORBIDDEN, "requests from pages of other sites are refused\n").into_response();
     }
-    if request.uri().path().starts_with("/assets/") {
+    // These are the same for everybody, and browsers fetch them without a page, too.
+    if request.uri().path().starts_with("/assets/") || request.uri().path() == assets::WORKER {
         return next.run(request).await;
     }
     let known = match site.devices.current().await {
@@ -149,12 +151,29 @@ impl FromRequest<Arc<Site>> for Posted {
     type Rejection = Response;
 
     async fn from_request(request: Request, site: &Arc<Site>) -> Result<Self, Response> {
+        let OwnForm { visitor, fields } = OwnForm::from_request(request, site).await?;
+        may_answer(&visitor).map_err(|why| page::failure(site, StatusCode::FORBIDDEN, why))?;
+        Ok(Self { visitor, fields })
+    }
+}
+
+/// The fields of a form about the device itself, from any paired device.
+pub(crate) struct OwnForm {
+    pub(crate) visitor: Visitor,
+    pub(crate) fields: Fields,
+}
+
+impl FromRequest<Arc<Site>> for OwnForm {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, site: &Arc<Site>) -> Result<Self, Response> {
         let visitor = visitor(&request).ok_or_else(|| page::stranger(site, false))?;
         let body = Bytes::from_request(request, site).await.map_err(|error| {
             page::failure(site, error.status(), "What was sent is too long, or was cut off.")
         })?;
         let fields = Fields::read(&body);
-        check(&visitor, fields.get("form")).map_err(|why| page::failure(site, StatusCode::FORBIDDEN, why))?;
+        is_own_form(&visitor, fields.get("form"))
+            .map_err(|why| page::failure(site, StatusCode::FORBIDDEN, why))?;
         Ok(Self { visitor, fields })
     }
 }
@@ -166,17 +185,22 @@ pub(crate) fn visitor(request: &Request) -> Option<Visitor> {
 
 /// Checks that the form token is that of this device and that the device may answer; otherwise says why not.
 pub(crate) fn check(visitor: &Visitor, presented: &str) -> Result<(), &'static str> {
-    if !bool::from(presented.as_bytes().ct_eq(visitor.form_token.as_bytes())) {
-        return Err(
-            "This form is not from a page of this device. Load the page again, and send it from there.",
-        );
+    is_own_form(visitor, presented)?;
+    may_answer(visitor)
+}
+
+fn is_own_form(visitor: &Visitor, presented: &str) -> Result<(), &'static str> {
+    if bool::from(presented.as_bytes().ct_eq(visitor.form_token.as_bytes())) {
+        return Ok(());
     }
-    if !visitor.may_answer() {
-        return Err(
-            "This device may only look. Pair it again by a code for a device that may answer: rapport open",
-        );
+    Err("This form is not from a page of this device. Load the page again, and send it from there.")
+}
+
+fn may_answer(visitor: &Visitor) -> Result<(), &'static str> {
+    if visitor.may_answer() {
+        return Ok(());
     }
-    Ok(())
+    Err("This device may only look. Pair it again by a code for a device that may answer: rapport open")
 }
 
 #[cfg(test)]

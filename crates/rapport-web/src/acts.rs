@@ -1,7 +1,9 @@
 //! Turns submitted forms into acts. A form names the showing of the question that it answers, so it cannot answer a
 //! question that was asked again since, nor another plan.
 
-use rapport_core::review::{Checks, Dependencies, Group, items};
+use std::collections::BTreeMap;
+
+use rapport_core::review::{Checks, Dependencies, Group, MAX_COMMENT, items};
 use rapport_core::{
     Act, ActionPlan, ApplyTo, FileTurn, Interrupted, LaterChanges, Presenter, Purpose, Question, QuestionId,
     Reply, RoundView, TurnPlan,
@@ -76,12 +78,22 @@ pub(crate) fn plan_of(turn: &FileTurn) -> ActionPlan {
     turn.plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown)
 }
 
+/// The name of an item of a plan in forms and addresses.
+pub(crate) fn item_name(group: usize, item: usize) -> String {
+    format!("{group}.{item}")
+}
+
+/// The field with the comment on an item.
+pub(crate) fn comment_name(item: &str) -> String {
+    format!("c{item}")
+}
+
 /// The marks of a plan whose boxes are checked as in this form.
 pub(crate) fn checks(plan: &ActionPlan, is_checked: impl Fn(&str) -> bool) -> Checks {
     let mut checks = Checks::all(plan);
     for (at, group) in Group::ALL.into_iter().enumerate() {
         for item in 0..items(plan, group).len() {
-            if !is_checked(&format!("{at}.{item}")) {
+            if !is_checked(&item_name(at, item)) {
                 checks.toggle(group, item);
             }
         }
@@ -147,17 +159,33 @@ fn turn_act(presenter: &Presenter, fields: &Fields, verb: &str) -> Result<Act, S
     Ok(match verb {
         "approve" | "approve_all" => {
             let plan = plan_of(turn);
-            let checks = checks(&plan, |name| verb == "approve_all" || fields.all("i").any(|i| i == name));
+            // An item with a comment is left out: the agent reads the comment as the reason.
+            let checks = checks(&plan, |name| {
+                let is_checked = verb == "approve_all" || fields.all("i").any(|i| i == name);
+                is_checked && comment(fields, name).is_none()
+            });
             if checks.checked() == 0 {
                 return Err("Nothing is checked. Check something, or skip the plan.".to_owned());
             }
-            let chosen = checks.selection(&Dependencies::of(&plan)).chosen();
+            let mut selection = checks.selection(&Dependencies::of(&plan));
+            let comments = comments(&plan, fields);
+            selection.explain(|group, item| comments.get(&(group, item)).map(String::as_str));
+            let chosen = selection.chosen();
             // The revision that the person saw. The session refuses any other.
             let revision =
                 fields.number("revision").ok_or("The form does not say which plan it is about.")?;
             Act::Approve { folder, revision, chosen }
         }
-        "skip" => Act::Skip { folder, message: optional(fields, "text") },
+        "skip" => {
+            let plan = plan_of(turn);
+            let commented = comments(&plan, fields).into_iter().filter_map(|((group, item), comment)| {
+                let of = items(&plan, group).into_iter().nth(item)?;
+                Some(format!("{} {}: {comment}", of.label.trim_end_matches([':', ' ']), of.what))
+            });
+            let parts: Vec<_> = optional(fields, "text").into_iter().chain(commented).collect();
+            let message = Some(parts.join("\n")).filter(|message| !message.is_empty());
+            Act::Skip { folder, message }
+        }
         "accept" => {
             let text = turn.differs.clone().unwrap_or_default();
             if rapport_durable::digest(text.as_bytes()) != fields.get("digest") {
@@ -173,6 +201,20 @@ fn turn_act(presenter: &Presenter, fields: &Fields, verb: &str) -> Result<Act, S
         "undo" => Act::Undo { batch, later: LaterChanges::Refuse },
         _ => Act::Undo { batch, later: LaterChanges::Keep },
     })
+}
+
+/// The comments on the items of a plan.
+fn comments(plan: &ActionPlan, fields: &Fields) -> BTreeMap<(Group, usize), String> {
+    let all = Group::ALL.into_iter().enumerate().flat_map(|(at, group)| {
+        (0..items(plan, group).len()).map(move |item| ((group, item), item_name(at, item)))
+    });
+    all.filter_map(|(place, name)| Some((place, comment(fields, &name)?))).collect()
+}
+
+/// The comment on the item of this name, on one line.
+fn comment(fields: &Fields, name: &str) -> Option<String> {
+    let words = fields.get(&comment_name(name)).split_whitespace().collect::<Vec<_>>().join(" ");
+    Some(words.chars().take(MAX_COMMENT).collect()).filter(|comment: &String| !comment.is_empty())
 }
 
 /// The message id that the form carries.

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream;
+use jiff::tz::TimeZone;
 use rapport_core::{Entry, Followed, Presenter, SessionId, Status};
 use rapport_door::{DoorError, Seen, Sessions, Update};
 use tokio::sync::{broadcast, watch};
 
-use crate::summary::{Summary, Waiting, shortened};
+use crate::summary::{Summary, Waiting, position, searched, shortened};
 
 /// The number of sessions whose whole state is kept.
 const KEPT: usize = 32;
@@ -30,6 +31,8 @@ pub(crate) struct Board {
     sessions: Arc<dyn Sessions>,
     /// The names of projects, by their directories.
     projects: Arc<HashMap<String, String>>,
+    /// The zone in which days are counted.
+    zone: TimeZone,
     state: Arc<Mutex<State>>,
     changes: broadcast::Sender<BoardChange>,
     /// How many sessions are still to be read since the start; `None` before their number is known.
@@ -38,7 +41,7 @@ pub(crate) struct Board {
 
 #[derive(Default)]
 struct State {
-    summaries: HashMap<SessionId, Summary>,
+    summaries: HashMap<SessionId, Arc<Summary>>,
     /// How many items wait in all sessions together.
     waiting: usize,
     /// The sessions whose whole state is kept, the most recently used first.
@@ -76,10 +79,14 @@ pub(crate) enum InboxOrder {
 }
 
 impl Board {
-    pub(crate) fn new(sessions: Arc<dyn Sessions>, projects: HashMap<String, String>) -> Self {
+    pub(crate) fn new(
+        sessions: Arc<dyn Sessions>,
+        projects: HashMap<String, String>,
+        zone: TimeZone,
+    ) -> Self {
         let (changes, _) = broadcast::channel(WAITING_CHANGES);
         let unread = Arc::new(watch::Sender::new(None));
-        Self { sessions, projects: Arc::new(projects), state: Arc::default(), changes, unread }
+        Self { sessions, projects: Arc::new(projects), zone, state: Arc::default(), changes, unread }
     }
 
     /// Follows all sessions, until the watch ends.
@@ -167,9 +174,40 @@ impl Board {
         self.state().waiting
     }
 
+    /// The sessions whose name, task, questions and answers have all these words, which are in lower case; the most
+    /// recently changed first.
+    pub(crate) async fn search(&self, words: &[String]) -> Vec<Arc<Summary>> {
+        let all = self.summaries(|_| true);
+        if words.is_empty() {
+            return all;
+        }
+        let mut found = Vec::new();
+        for one in all {
+            let name = format!("{} {}", one.id, one.project).to_lowercase();
+            let missing: Vec<&String> = words
+                .iter()
+                .filter(|word| !name.contains(word.as_str()) && position(&one.words, word).is_none())
+                .collect();
+            if missing.is_empty() || one.has_more_words && self.says(&one.id, &missing).await {
+                found.push(one);
+            }
+        }
+        found
+    }
+
+    /// Whether a session has all these words, in all that is searched of it.
+    async fn says(&self, id: &SessionId, words: &[&String]) -> bool {
+        // A session that cannot be read is listed as such.
+        let Ok(presenter) = self.presenter(id).await else { return false };
+        let (text, _) = searched(&presenter.session().view(id), usize::MAX);
+        words.iter().all(|word| position(&text, word).is_some())
+    }
+
     /// The matching sessions, the most recently changed first.
-    pub(crate) fn summaries(&self, fits: impl Fn(&Summary) -> bool) -> Vec<Summary> {
-        let mut found: Vec<_> = self.state().summaries.values().filter(|one| fits(one)).cloned().collect();
+    pub(crate) fn summaries(&self, fits: impl Fn(&Summary) -> bool) -> Vec<Arc<Summary>> {
+        let state = self.state();
+        let mut found: Vec<_> = state.summaries.values().filter(|one| fits(one)).cloned().collect();
+        drop(state);
         found.sort_by(|one, other| (other.updated_at, &other.id).cmp(&(one.updated_at, &one.id)));
         found
     }
@@ -264,7 +302,7 @@ impl Board {
             return Some(presenter);
         }
         let project = self.project(presenter.session().project());
-        let summary = Summary::of(id, &presenter, project);
+        let summary = Arc::new(Summary::of(id, &presenter, project, &self.zone));
         let is_active = matches!(summary.status, Status::Started | Status::Running);
         let mut state = self.state();
         // Another reader may have applied newer entries meanwhile.

@@ -1,5 +1,6 @@
 //! The channel: a server that listens, and serves pages until it has to stop.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,8 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use rapport_door::{Channel, ChannelError, ChannelNotice, DoorError, ProjectSetup, Served};
+use rapport_core::authority::Role;
+use rapport_door::{Channel, ChannelError, ChannelNotice, DoorError, ProjectSetup, Projects, Served};
 use secrecy::SecretString;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
@@ -20,10 +22,10 @@ use tokio::task::spawn_blocking;
 
 use crate::board::Board;
 use crate::device_cache::DeviceCache;
-use crate::devices::{Devices, Role};
+use crate::devices::Devices;
+use crate::push::{EndpointPolicy, Push, Pusher, VapidKey};
 use crate::rates::Rates;
 use crate::site::{Address, Begun, DeviceNotices, Secrets, Site, invitation};
-use crate::summary::Summary;
 use crate::{CHANNEL, access, assets, handlers, qr, stream};
 
 /// The time limit for the head of a request, and for an idle connection.
@@ -44,10 +46,14 @@ pub struct WebConfig {
     pub address: Address,
     /// The names by which it may be addressed.
     pub hosts: Vec<String>,
+    /// The push services that may be in private networks.
+    pub push_hosts: Vec<String>,
     /// Rapport's home, where the devices are.
     pub home: PathBuf,
     /// The projects that are served; the first one is the default.
     pub projects: Vec<ProjectSetup>,
+    /// What is known about projects.
+    pub knowledge: Arc<dyn Projects>,
     /// Secrets that no page shows.
     pub secrets: Vec<SecretString>,
     pub zone: TimeZone,
@@ -60,17 +66,26 @@ impl Web {
     }
 
     async fn serve(self, mut served: Served) -> Result<(), ChannelError> {
-        let WebConfig { listener, address, hosts, home, projects, secrets, zone, now } = self.config;
+        let WebConfig { listener, address, hosts, push_hosts, home, projects, knowledge, secrets, zone, now } =
+            self.config;
+        // A push service can find out whom to write to.
+        let contact =
+            if address.is_secure() { address.url.clone() } else { "mailto:rapport@localhost".to_owned() };
+        let own = home.clone();
+        let key = spawn_blocking(move || VapidKey::of(&own, contact)).await;
+        let key = key.map_err(io::Error::from).flatten().map_err(|error| broken(&error))?;
         let names = projects.iter().map(|project| (project.path.clone(), project.name.clone())).collect();
         let site = Arc::new(Site {
             sessions: served.sessions.clone(),
-            board: Board::new(served.sessions.clone(), names),
+            board: Board::new(served.sessions.clone(), names, zone.clone()),
             devices: DeviceCache::new(Devices::of(&home)),
+            push: Push::new(&home, EndpointPolicy::new(push_hosts), key),
             hosts,
             address: address.clone(),
             rates: Rates::default(),
             build: assets::build(),
             projects,
+            knowledge,
             secrets: Secrets::new(secrets),
             told: DeviceNotices::default(),
             begun: Begun::default(),
@@ -81,7 +96,6 @@ impl Web {
         });
         let (link, now) = (address.clone(), (site.now)());
         let prepared = spawn_blocking(move || {
-            let broken = |error: &dyn std::fmt::Display| ChannelError::Broken(error.to_string());
             link.note(&home)
                 .map_err(|error| broken(&format!("cannot write into {}: {error}", home.display())))?;
             let devices = Devices::of(&home);
@@ -108,11 +122,13 @@ impl Web {
             followed.board.follow().await
         });
         let resumed = tokio::spawn(resume_all(site.clone()));
+        let pushing = tokio::spawn(Pusher::new(site.clone()).map_err(|error| broken(&error))?.run());
         let outcome = tokio::select! {
             () = served.stopped() => Ok(()),
             ended = &mut following => ended_early(ended),
         };
         resumed.abort();
+        pushing.abort();
         following.abort();
         // Streams end when the server stops; other responses get a moment to finish.
         if tokio::time::timeout(FAREWELL, &mut serving).await.is_err() {
@@ -130,6 +146,10 @@ impl Channel for Web {
     fn run(self: Box<Self>, served: Served) -> BoxFuture<'static, Result<(), ChannelError>> {
         self.serve(served).boxed()
     }
+}
+
+fn broken(error: &dyn std::fmt::Display) -> ChannelError {
+    ChannelError::Broken(error.to_string())
 }
 
 fn ended_early(ended: Result<Result<(), DoorError>, tokio::task::JoinError>) -> Result<(), ChannelError> {
@@ -153,8 +173,13 @@ fn routes(site: &Arc<Site>) -> Router {
                 .layer(DefaultBodyLimit::max(handlers::start::LONGEST)),
         )
         .route("/devices", get(handlers::devices::list).post(handlers::devices::change))
+        .route("/push", post(handlers::push::change))
+        .route("/o/{id}", get(handlers::push::open))
         .route("/pair", get(handlers::pairing::form).post(handlers::pairing::pair))
+        .route("/projects", get(handlers::projects::list))
+        .route("/projects/{name}", get(handlers::projects::project).post(handlers::projects::change))
         .route("/s/{id}", get(handlers::session::story))
+        .route("/s/{id}/turns", get(handlers::session::turns))
         .route("/s/{id}/plan", get(handlers::session::plan))
         .route("/s/{id}/changes", get(handlers::session::changes))
         .route("/s/{id}/log", get(handlers::session::log))
@@ -163,6 +188,7 @@ fn routes(site: &Arc<Site>) -> Router {
         .fallback(handlers::nothing)
         .method_not_allowed_fallback(handlers::wrong_method)
         .layer(DefaultBodyLimit::max(LONGEST_FORM))
+        .route(assets::WORKER, get(assets::worker))
         .route(
             "/assets/{build}/{name}",
             get(|Path((_, name)): Path<(String, String)>| async move { assets::file(&name) }),
@@ -175,11 +201,12 @@ fn routes(site: &Arc<Site>) -> Router {
 /// does not have a session whose log is damaged or not trusted, so such a log starts no agent.
 async fn resume_all(site: Arc<Site>) {
     site.board.all_read().await;
-    for Summary { id, .. } in site.board.summaries(|one| one.is_resumed_here) {
-        if !matches!(site.sessions.holder(&id).await, Ok(None)) {
+    for summary in site.board.summaries(|one| one.is_resumed_here) {
+        let id = &summary.id;
+        if !matches!(site.sessions.holder(id).await, Ok(None)) {
             continue;
         }
-        match site.sessions.resume(&id).await {
+        match site.sessions.resume(id).await {
             Ok(()) => tracing::info!(session = %id, "resumed"),
             // Another process resumed it first.
             Err(error) => tracing::info!(session = %id, %error, "not resumed"),

@@ -61,8 +61,9 @@ impl DeviceCache {
 
 #[cfg(test)]
 mod tests {
+    use rapport_core::authority::Role;
+
     use super::*;
-    use crate::devices::Role;
 
     #[tokio::test]
     async fn what_another_process_changes_counts_at_once() {

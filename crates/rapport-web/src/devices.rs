@@ -5,15 +5,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
-use rapport_durable::{Lock, digest, private_folder, read_own, replace_private};
+use rapport_core::authority::Role;
+use rapport_durable::digest;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::shared_file::{SharedFile, Versioned};
+
 /// How long a code can be used.
 pub const CODE_LASTS: SignedDuration = SignedDuration::from_mins(15);
-/// The version of the file.
-const FORMAT: u32 = 1;
 /// The maximum number of unused codes. Beyond it, the oldest is dropped.
 const MOST_CODES: usize = 16;
 /// The maximum number of devices.
@@ -27,26 +28,6 @@ const CODE_LENGTH: usize = 12;
 /// How long the noted time of a device's last use stays as it is, to save writes.
 const NOTED_AGAIN: SignedDuration = SignedDuration::from_hours(1);
 
-/// What a device may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// See everything, answer and steer.
-    Answer,
-    /// See everything, and change nothing.
-    Look,
-}
-
-impl Role {
-    /// The role in words.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::Answer => "may answer",
-            Self::Look => "may only look",
-        }
-    }
-}
-
 /// A paired device.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Device {
@@ -58,7 +39,7 @@ pub struct Device {
     /// When it was last used, to the hour.
     pub seen: Timestamp,
     /// The digest of its token.
-    token: String,
+    pub(crate) token: String,
 }
 
 /// A code that was not used yet.
@@ -81,12 +62,20 @@ pub(crate) struct DeviceList {
     codes: Vec<Code>,
 }
 
-impl DeviceList {
-    fn new() -> Self {
+impl Versioned for DeviceList {
+    const FORMAT: u32 = 1;
+
+    fn empty() -> Self {
         let cookie = format!("rapport_{}", &Uuid::new_v4().simple().to_string()[..8]);
-        Self { format: FORMAT, cookie, devices: Vec::new(), codes: Vec::new() }
+        Self { format: Self::FORMAT, cookie, devices: Vec::new(), codes: Vec::new() }
     }
 
+    fn format(&self) -> u32 {
+        self.format
+    }
+}
+
+impl DeviceList {
     /// The device with this token.
     pub(crate) fn find(&self, token: &str) -> Option<&Device> {
         self.find_digest(&digest(token.as_bytes()))
@@ -114,18 +103,18 @@ pub enum DeviceError {
 /// The devices of a home.
 #[derive(Clone, Debug)]
 pub struct Devices {
-    folder: PathBuf,
+    file: SharedFile,
 }
 
 impl Devices {
     /// The devices of this home.
     pub fn of(home: &Path) -> Self {
-        Self { folder: home.join("web") }
+        Self { file: SharedFile::at(home.join("web").join("devices.json")) }
     }
 
     /// The file with the devices.
     pub fn path(&self) -> PathBuf {
-        self.folder.join("devices.json")
+        self.file.path().to_owned()
     }
 
     /// All paired devices, in the order in which they were paired.
@@ -197,32 +186,14 @@ impl Devices {
     }
 
     fn read(&self) -> Result<Option<DeviceList>, DeviceError> {
-        let content = match read_own(&self.path()) {
-            Ok(content) => content,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.broken(error)),
-        };
-        let list: DeviceList = serde_json::from_slice(&content).map_err(|error| self.broken(error.into()))?;
-        if list.format > FORMAT {
-            let newer = format!("it has format {}, this program knows formats up to {FORMAT}", list.format);
-            return Err(self.broken(io::Error::other(newer)));
-        }
-        Ok(Some(list))
+        self.file.read().map_err(|error| self.broken(error))
     }
 
-    /// Changes the file atomically, under a lock.
     fn change<T>(
         &self,
         change: impl FnOnce(&mut DeviceList) -> Result<T, DeviceError>,
     ) -> Result<T, DeviceError> {
-        private_folder(&self.folder).map_err(|error| self.broken(error))?;
-        let lock = Lock::wait(&self.folder.join("devices.lock")).map_err(|error| self.broken(error))?;
-        let mut list = self.read()?.unwrap_or_else(DeviceList::new);
-        let outcome = change(&mut list)?;
-        let content = serde_json::to_vec_pretty(&list).map_err(|error| self.broken(error.into()))?;
-        replace_private(&self.path(), &content).map_err(|error| self.broken(error))?;
-        drop(lock);
-        Ok(outcome)
+        self.file.change(|error| self.broken(error), change)
     }
 
     fn broken(&self, source: io::Error) -> DeviceError {

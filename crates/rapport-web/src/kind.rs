@@ -79,8 +79,10 @@ async fn open(setup: ChannelSetup) -> Result<Web, ChannelError> {
         listener,
         address,
         hosts,
+        push_hosts: said.push_hosts.unwrap_or_default(),
         home: setup.home.clone(),
         projects: setup.projects().cloned().collect(),
+        knowledge: setup.projects.clone(),
         secrets: setup.secrets,
         zone: TimeZone::system(),
         now: Arc::new(Timestamp::now),
@@ -154,7 +156,13 @@ fn diagnose(setup: &ChannelSetup) -> Diagnosis {
         1 => "one device is paired".to_owned(),
         many => format!("{many} devices are paired"),
     };
-    Diagnosis::Good(format!("`rapport serve` has the page at {at}; {paired}"))
+    // Browsers allow notifications on this machine itself, and otherwise only with TLS.
+    let is_secure = said.url.as_ref().is_some_and(|url| url.starts_with("https://"));
+    let notified = match is_secure {
+        true => "on iOS, notifications need the page on the home screen",
+        false => "push needs HTTPS, and on iOS an installed page (docs/web.md)",
+    };
+    Diagnosis::Good(format!("`rapport serve` has the page at {at}; {paired}; {notified}"))
 }
 
 #[cfg(test)]

@@ -20,15 +20,17 @@ mod fields;
 mod handlers;
 pub mod kind;
 mod page;
+mod push;
 mod qr;
 mod rates;
 mod settings;
+mod shared_file;
 mod site;
 mod stream;
 mod summary;
 
 pub use channel::{Web, WebConfig};
-pub use devices::{CODE_LASTS, Device, DeviceError, Devices, Role, shown_code};
+pub use devices::{CODE_LASTS, Device, DeviceError, Devices, shown_code};
 pub use qr::picture;
 pub use settings::WebLayer;
 pub use site::{Address, invitation};

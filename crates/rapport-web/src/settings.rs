@@ -15,6 +15,8 @@ section! {
         hosts: Vec<String>, Person, Masked;
         /// The address that people open, if a proxy is in front of the page.
         url: String, Person, Masked;
+        /// The push services in private networks that notifications may be sent to.
+        push_hosts: Vec<String>, Person, Masked;
     }
     sections {}
 }

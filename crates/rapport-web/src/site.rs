@@ -9,14 +9,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rapport_core::SessionId;
-use rapport_door::{ProjectSetup, Sessions};
+use rapport_door::{ProjectSetup, Projects, Sessions, sessions_for};
 use rapport_durable::{private_folder, read_own, replace_private};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
+use crate::access::Visitor;
 use crate::board::Board;
 use crate::device_cache::DeviceCache;
+use crate::push::Push;
 use crate::rates::Rates;
 
 /// What all requests share.
@@ -24,6 +26,7 @@ pub(crate) struct Site {
     pub(crate) sessions: Arc<dyn Sessions>,
     pub(crate) board: Board,
     pub(crate) devices: DeviceCache,
+    pub(crate) push: Push,
     /// The names by which the server may be addressed.
     pub(crate) hosts: Vec<String>,
     pub(crate) address: Address,
@@ -31,6 +34,8 @@ pub(crate) struct Site {
     /// Identifies the version of the pages.
     pub(crate) build: String,
     pub(crate) projects: Vec<ProjectSetup>,
+    /// What is known about projects.
+    pub(crate) knowledge: Arc<dyn Projects>,
     pub(crate) secrets: Secrets,
     pub(crate) told: DeviceNotices,
     pub(crate) begun: Begun,
@@ -39,6 +44,13 @@ pub(crate) struct Site {
     pub(crate) zone: TimeZone,
     pub(crate) now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     pub(crate) stop: watch::Receiver<bool>,
+}
+
+impl Site {
+    /// The sessions, as this device may use them.
+    pub(crate) fn sessions_of(&self, visitor: &Visitor) -> Arc<dyn Sessions> {
+        sessions_for(visitor.role, self.sessions.clone())
+    }
 }
 
 /// What a device is shown on its next page, once: the outcome of its last act.
@@ -50,6 +62,8 @@ pub(crate) struct DeviceNotices(Mutex<HashMap<String, DeviceNotice>>);
 pub(crate) enum DeviceNotice {
     Done(String),
     Refused(String),
+    /// It was refused, and this is what the person wrote.
+    Unsent(String, String),
 }
 
 impl DeviceNotices {

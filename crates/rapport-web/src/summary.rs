@@ -1,19 +1,22 @@
 //! What lists show of a session: small enough to keep it for ten thousand sessions.
 
 use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
 use pulldown_cmark::{Event, Parser, TagEnd};
 use rapport_core::routing::Recipient;
 use rapport_core::{
-    Focus, Presenter, Purpose, QuestionId, SessionId, Status, TurnCard, TurnCardKind, View, WorkplaceState,
-    visible,
+    BranchPoint, Focus, Presenter, Purpose, QuestionId, RoundId, SessionId, SpentAt, Status, TurnCard,
+    TurnCardKind, View, WorkplaceState, visible,
 };
 
 use crate::CHANNEL;
 
 /// The maximum length of a text in a list, in characters.
 const LONGEST: usize = 160;
-/// The maximum length of the searched text, in characters.
-const LONGEST_WORDS: usize = 2000;
+/// The maximum length of the searched text that is kept, in bytes. The rest of a longer one is read when somebody
+/// searches.
+const LONGEST_WORDS: usize = 8 * 1024;
 
 /// A session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,15 +28,21 @@ pub(crate) struct Summary {
     pub(crate) status: Status,
     pub(crate) created_at: Timestamp,
     pub(crate) updated_at: Timestamp,
+    /// When its work last ended, with any outcome.
+    pub(crate) ended_at: Option<Timestamp>,
     pub(crate) seq: u64,
     /// Its cost so far, in millionths of a dollar.
     pub(crate) cost_micros: u64,
     /// Whether the page resumes it when no process runs it: it was started here and goes on.
     pub(crate) is_resumed_here: bool,
-    /// The session that it branched off, if any.
-    pub(crate) branch_of: Option<SessionId>,
-    /// The searched text, in lower case: its task, questions and answers, up to a limit.
+    /// Its cost so far by day, in millionths of a dollar.
+    pub(crate) spent: Vec<(Date, u64)>,
+    /// The session and question that it branched off, if any.
+    pub(crate) branch_of: Option<BranchPoint>,
+    /// The searched text: its task, questions and answers.
     pub(crate) words: String,
+    /// Whether there is more to search in than `words`.
+    pub(crate) has_more_words: bool,
     /// What waits for a person in it.
     pub(crate) waiting: Vec<Waiting>,
 }
@@ -44,12 +53,16 @@ pub(crate) struct Waiting {
     pub(crate) kind: WaitingKind,
     /// The question or the card of a turn; an item without either is named by its kind.
     pub(crate) question: QuestionId,
+    /// The round of a question.
+    pub(crate) round: Option<RoundId>,
     /// What it is about, on one line.
     pub(crate) title: String,
     /// Since when it waits.
     pub(crate) at: Timestamp,
     /// Whether it is with a lead, which may answer it as well.
     pub(crate) is_for_leads: bool,
+    /// The answer that a lead drafted, on one line.
+    pub(crate) draft: Option<String>,
 }
 
 /// Why an item waits, the most urgent first: what keeps an agent from its work.
@@ -88,8 +101,9 @@ pub(crate) const FAILED: &str = "failed";
 pub(crate) const WORK: &str = "work";
 
 impl Summary {
-    pub(crate) fn of(id: &SessionId, presenter: &Presenter, project: String) -> Self {
+    pub(crate) fn of(id: &SessionId, presenter: &Presenter, project: String, zone: &TimeZone) -> Self {
         let view = presenter.session().view(id);
+        let (words, has_more_words) = searched(&view, LONGEST_WORDS);
         let mut waiting: Vec<_> =
             presenter.focus().iter().filter_map(|focus| asked(presenter, focus)).collect();
         waiting.extend(stuck(&view));
@@ -100,11 +114,14 @@ impl Summary {
             status: view.status,
             created_at: view.created_at,
             updated_at: view.updated_at,
+            ended_at: presenter.session().history().ended_at(),
             seq: view.seq,
             cost_micros: view.usage.cost_micros,
             is_resumed_here: is_resumed_here(&view),
-            branch_of: view.branched_from.as_ref().map(|origin| origin.session.clone()),
-            words: searched(&view),
+            spent: by_day(presenter.session().history().spending(), zone),
+            branch_of: view.branched_from.clone(),
+            words,
+            has_more_words,
             waiting,
         }
     }
@@ -116,24 +133,53 @@ fn is_resumed_here(view: &View) -> bool {
     is_ours && goes_on && !view.has_failed()
 }
 
-/// The searched text: the beginning of every text, so that a long one does not hide the others.
-fn searched(view: &View) -> String {
-    let asked = view.questions.iter().map(|question| question.text.as_str());
-    let answered =
-        view.answers.iter().rev().flat_map(|answer| [answer.text.as_str(), answer.answer.as_str()]);
-    let all = [view.task.as_str()].into_iter().chain(asked).chain(answered);
-    let words = all.map(|text| text.chars().take(LONGEST_WORDS / 5).chain([' ']).collect::<String>());
-    let mut kept = String::new();
-    let mut left = LONGEST_WORDS;
-    for text in words {
-        let count = text.chars().count();
-        if count > left {
-            break;
+/// The cost of each day, in order.
+fn by_day(spending: &[SpentAt], zone: &TimeZone) -> Vec<(Date, u64)> {
+    let mut days: Vec<(Date, u64)> = Vec::new();
+    for SpentAt { at, usage } in spending.iter().filter(|spent| spent.usage.cost_micros > 0) {
+        let day = at.to_zoned(zone.clone()).date();
+        match days.last_mut().filter(|(last, _)| *last == day) {
+            Some((_, micros)) => *micros = micros.saturating_add(usage.cost_micros),
+            None => days.push((day, usage.cost_micros)),
         }
-        left -= count;
-        kept.push_str(&text.to_lowercase());
     }
-    kept
+    days
+}
+
+/// The searched text of a session with at most this many bytes, and whether there is more.
+pub(crate) fn searched(view: &View, most: usize) -> (String, bool) {
+    let asked = view.questions.iter().map(|question| question.text.as_str());
+    let answered = view.answers.iter().flat_map(|answer| [answer.text.as_str(), answer.answer.as_str()]);
+    let mut kept = String::new();
+    for text in [view.task.as_str()].into_iter().chain(asked).chain(answered) {
+        let left = most.saturating_sub(kept.len());
+        if text.len() >= left {
+            kept.push_str(&text[..text.floor_char_boundary(left)]);
+            return (kept, true);
+        }
+        kept.push_str(text);
+        kept.push('\n');
+    }
+    (kept, false)
+}
+
+/// Where a text has this word, whatever their case; the word is in lower case.
+pub(crate) fn position(text: &str, word: &str) -> Option<usize> {
+    if word.is_ascii() {
+        let mut parts = text.as_bytes().windows(word.len().max(1));
+        return parts.position(|part| part.eq_ignore_ascii_case(word.as_bytes()));
+    }
+    let lower = |at: &usize| text[*at..].chars().flat_map(char::to_lowercase);
+    let starts = |at: &usize| lower(at).take(word.chars().count()).eq(word.chars());
+    text.char_indices().map(|(at, _)| at).find(starts)
+}
+
+/// What a text says around the first of these words, on one line.
+pub(crate) fn excerpt(text: &str, words: &[String]) -> Option<String> {
+    let at = words.iter().filter_map(|word| position(text, word)).min()?;
+    let from = text.floor_char_boundary(at.saturating_sub(LONGEST / 4));
+    let start = if from > 0 { "…" } else { "" };
+    Some(format!("{start}{}", short(&text[from..])))
 }
 
 /// A question, or a card of a turn that a person has to decide about.
@@ -150,7 +196,8 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
             TurnCardKind::Result => return None,
         };
         let (question, at) = (focus.question.clone(), focus.at);
-        return Some(Waiting { kind, question, title: short(&plain(&title)), at, is_for_leads: false });
+        let title = short(&plain(&title));
+        return Some(Waiting { kind, question, round: None, title, at, is_for_leads: false, draft: None });
     }
     let item = session
         .rounds()
@@ -160,7 +207,7 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
         .find(|item| item.question.id == focus.question)?;
     let question = item.question;
     let (kind, title) = match &question.purpose {
-        Purpose::Clarify => (WaitingKind::Question, short(&plain(&question.text))),
+        Purpose::Clarify | Purpose::Idle => (WaitingKind::Question, short(&plain(&question.text))),
         Purpose::Permission(asked) => {
             let asked = asked.seen_from(session.project());
             (WaitingKind::Permission, short(&format!("{}: {}", asked.tool, asked.what)))
@@ -173,7 +220,9 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
         Purpose::Budget { .. } => (WaitingKind::Money, short(&question.text)),
     };
     let is_for_leads = session.way(&question.id).is_some_and(|way| way.to == Recipient::Lead);
-    Some(Waiting { kind, question: question.id.clone(), title, at: focus.at, is_for_leads })
+    let draft = session.draft(&question.id).map(|draft| short(&draft.answer));
+    let (question, round) = (question.id.clone(), Some(focus.round));
+    Some(Waiting { kind, question, round, title, at: focus.at, is_for_leads, draft })
 }
 
 /// A failure that a person has to look at, or work that a person has to apply or discard.
@@ -181,9 +230,11 @@ fn stuck(view: &View) -> Option<Waiting> {
     let waits = |kind, name: &str, title: &str| Waiting {
         kind,
         question: QuestionId::new(name),
+        round: None,
         title: short(title),
         at: view.updated_at,
         is_for_leads: false,
+        draft: None,
     };
     if let Some(why) = &view.failure {
         return Some(waits(WaitingKind::Failed, FAILED, why));
@@ -239,6 +290,17 @@ mod tests {
     fn a_long_text_is_shortened_and_nothing_in_it_hides() {
         assert_eq!(short("  a\n b\u{202e} "), "a b<U+202E>");
         assert_eq!(short(&"x".repeat(1_000_000)).chars().count(), LONGEST);
+    }
+
+    #[test]
+    fn words_are_found_in_any_case_and_shown_with_what_is_around_them() {
+        assert_eq!(position("Which Colour?", "colour"), Some(6));
+        assert_eq!(position("GRÖSSE in Über", "über"), Some(11));
+        assert_eq!(position("a", "ab"), None);
+        let text = format!("{} The Answer is <b>\u{202e} 42", "x ".repeat(100));
+        let found = excerpt(&text, &["answer".to_owned()]).unwrap();
+        assert!(found.starts_with('…') && found.ends_with("The Answer is <b><U+202E> 42"), "{found}");
+        assert_eq!(excerpt(&text, &["nowhere".to_owned()]), None);
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl Failure {
             output::columns(&io::stderr()).map(|columns| output::wrapped(&words, columns)).unwrap_or(words)
         };
         // If this fails too, only the exit code says it.
-        let _ = writeln!(io::stderr(), "{words}");
+        let _ = io::stderr().write_all(format!("{words}\n").as_bytes());
     }
 }
 
@@ -249,7 +249,7 @@ impl From<ProjectError> for Failure {
             ProjectError::Wrong(_) => Self::new(Code::Usage, message),
             ProjectError::NoLearning { name, .. } => Self::new(Code::NotFound, message)
                 .hint(format!("See what is known with: rapport project show {name}")),
-            ProjectError::NeedsPerson(_) => Self::new(Code::Refused, message),
+            ProjectError::NeedsPerson(_) | ProjectError::Forbidden(_) => Self::new(Code::Refused, message),
             ProjectError::Broken { .. } => Self::new(Code::Store, message).hint(FIX),
             ProjectError::Newer { .. } => Self::new(Code::Store, message)
                 .hint("Nothing was changed. Use the newer program for this project."),

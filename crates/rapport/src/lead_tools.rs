@@ -9,6 +9,9 @@ use crate::config::Settings;
 use crate::engine::socket::LeadTools;
 use crate::wiring::Workspace;
 
+/// Whether this build has the tools.
+pub(crate) const ARE_BUILT: bool = cfg!(feature = "mcp");
+
 /// The tools for the leads of this place; `None` in a build without them.
 #[cfg(not(feature = "mcp"))]
 pub(crate) fn of(_: &Workspace, _: &Settings, _: Arc<dyn Sessions>) -> Option<Arc<dyn LeadTools>> {

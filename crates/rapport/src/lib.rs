@@ -1,5 +1,6 @@
 //! The parts behind the `rapport` binary. `ARCHITECTURE.md` is the map.
 
+mod branches;
 pub mod channels;
 pub mod cli;
 pub mod error;

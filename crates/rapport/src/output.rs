@@ -88,7 +88,7 @@ pub(crate) fn warn(text: impl Display) {
     let text = format!("rapport: {}", shown(text));
     let text = columns(&io::stderr()).map(|columns| wrapped(&text, columns)).unwrap_or(text);
     // If this fails too, there is nowhere to report it.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// The number of columns; `None` without a terminal, where lines may have any length.
@@ -107,19 +107,20 @@ pub(crate) fn wrapped(text: &str, columns: usize) -> String {
 }
 
 /// The rows of a line on a terminal: wrapped at blanks. A command at its end moves to a row of its own where it does
-/// not fit, and is not wrapped here: what only the terminal wraps is copied as a whole.
+/// not fit. Neither it nor a word that is longer than a row is wrapped here: what only the terminal wraps is copied as a
+/// whole.
 pub(crate) fn fitted(line: &Line, columns: usize) -> Vec<Line> {
     if line.width() <= columns || line.is_whole() {
         return vec![line.clone()];
     }
     let text = line.text();
-    let Some(at) = command_in(&text) else { return line.rows(columns) };
+    let Some(at) = command_in(&text) else { return line.history_rows(columns) };
     let (before, _) = line.split_at(text[..at].trim_end().len());
     let (_, command) = line.split_at(at);
     if before.text().trim().is_empty() {
         return vec![line.clone()];
     }
-    let mut rows = before.rows(columns);
+    let mut rows = before.history_rows(columns);
     rows.push(command.below(before.hang(), columns));
     rows
 }
@@ -179,6 +180,7 @@ mod tests {
         check("  one two three", 9, &["  one two", "  three"]);
         check("rapport: it is gone for good", 20, &["rapport: it is gone", "         for good"]);
         check("       see /a/long/path/there", 22, &["       see", "    /a/long/path/there"]);
+        check("       see /a/longer/path there", 16, &["       see", "    /a/longer/path", "    there"]);
         check("use `a b` now", 8, &["use", "`a b`", "now"]);
         check("and a gap:\n", 8, &["and a", "gap:", ""]);
     }

@@ -7,14 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
-use rapport_core::{Aim, Clarifier, Created, Decider, SessionId, Terms};
-use rapport_door::{ChannelSetup, Diagnosis, NewWork, ProjectSetup, WorkWish, WorkerChoice};
+use rapport_core::routing::Policy;
+use rapport_core::{Aim, Clarifier, Created, Decider, Session, SessionId, Terms};
+use rapport_door::{ChannelSetup, Diagnosis, NewBranch, NewWork, ProjectSetup, WorkWish, WorkerChoice};
 use tokio::task::JoinHandle;
 
 use crate::actions;
 use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
+use crate::branches;
 use crate::channels::ChannelKinds;
 use crate::channels::terminal::{self, safe};
 use crate::clock::{self, Clock};
@@ -45,6 +47,15 @@ use crate::turns::{Folder, Helpers, TurnError, Workshop};
 use crate::workers::history::commits;
 use crate::workers::network::{HostPattern, Network};
 use crate::workers::{Worker, WorkerKind, WorkerKinds, WorkerSetup, WorkerSources, Workers, local};
+
+/// The channel in which the leads of a project begin.
+pub const LEADS_BEGIN_IN: &str = "terminal";
+
+/// The number of recent sessions among which the lead is looked for.
+const LOOKED_AT: usize = 200;
+
+/// The length of the day at the beginning of a session's name.
+const DAY: usize = 8;
 
 /// The default number of rounds of questions before a plan.
 pub const ROUNDS: u32 = 5;
@@ -378,6 +389,7 @@ impl Workspace {
             environment: env::vars_os().filter(|(name, _)| is_usual(name)).collect(),
             person: socket::person_here(),
             projects: Arc::new(self.projects()),
+            has_lead_tools: lead_tools::ARE_BUILT,
             daily_budget: settings.daily_budget.map(|limit| limit.0),
         }
     }
@@ -401,6 +413,7 @@ impl Workspace {
         ProjectSetup {
             name,
             new_work: self.new_work(settings),
+            new_branch: self.new_branch(),
             workers: usual_first(&settings.worker, &mut self.worker_kinds.iter().map(WorkerKind::name)),
             agents: usual_first(agent, &mut self.agents.names()),
             path: self.project.display().to_string(),
@@ -408,7 +421,17 @@ impl Workspace {
                 place.session(task, aim, &own).map_err(|failure| failure.message)
             }),
             max_rounds: settings.max_rounds,
+            policy: settings.lead_policy,
         }
+    }
+
+    /// Opens questions of this project's sessions again, in branches.
+    fn new_branch(&self) -> NewBranch {
+        let place = self.clone();
+        Arc::new(move |session, question| {
+            let made = branches::open_again(&place, session, question);
+            made.map(|made| made.session).map_err(|failure| failure.message)
+        })
     }
 
     /// Creates the first fact of work that a person wants, in this project. A person may choose any kind of worker,
@@ -416,8 +439,9 @@ impl Workspace {
     fn new_work(&self, settings: &Settings) -> NewWork {
         let (place, own) = (self.clone(), settings.clone());
         Arc::new(move |wish| {
-            let WorkWish { task, worker, agent } = wish;
+            let WorkWish { task, worker, agent, policy } = wish;
             let mut settings = own.clone();
+            settings.lead_policy = policy.unwrap_or(own.lead_policy);
             if let Some(agent) = agent.filter(|agent| Some(agent) != own.agent_name.as_ref()) {
                 let usual = place.agents.chosen(&own).map(|kind| kind.name()).unwrap_or_default();
                 let kind = place.agents.find(&agent)?.name();
@@ -433,8 +457,39 @@ impl Workspace {
                 }
                 settings.worker = worker;
             }
-            place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)
+            let mut created = place.session(task, Aim::Work, &settings).map_err(|failure| failure.message)?;
+            if settings.lead_policy != Policy::Ask {
+                created.lead = place.lead().map_err(|failure| failure.message)?;
+                if created.lead.is_none() && policy.is_some() {
+                    return Err("this project has no lead yet; begin one with: rapport chat".to_owned());
+                }
+            }
+            Ok(created)
         })
+    }
+
+    /// The newest lead of this project that was begun in a terminal and has not ended. Blocks.
+    pub fn lead(&self) -> Result<Option<SessionId>, Failure> {
+        let store = self.store();
+        let lead_since = |id: &SessionId| {
+            // A session that is not trusted must not lead others.
+            let session = store.counted(id, 0).ok().and_then(|entries| Session::replay(&entries))?;
+            let created = session.created();
+            let is_here = created.origin.as_ref().is_some_and(|origin| origin.channel == LEADS_BEGIN_IN);
+            (created.is_lead && is_here && !session.is_over()).then(|| session.times().0)
+        };
+        let day = |id: &SessionId| id.as_str().get(..DAY).map(str::to_owned);
+        let mut newest: Option<(Timestamp, SessionId)> = None;
+        for id in store.list()?.into_iter().rev().take(LOOKED_AT) {
+            // The names of one day are not sorted by time; those of an earlier day are older than the lead that was
+            // found.
+            if newest.as_ref().is_some_and(|(_, lead)| day(lead) != day(&id)) {
+                break;
+            }
+            let found = lead_since(&id).map(|since| (since, id));
+            newest = found.into_iter().chain(newest).max_by_key(|(since, _)| *since);
+        }
+        Ok(newest.map(|(_, id)| id))
     }
 
     /// The workers for sessions outside of the project's directory.
@@ -489,6 +544,7 @@ impl Workspace {
             questions_in_text: settings.questions_in_text,
             questions: settings.lead_policy,
             routing: settings.routing,
+            queue: settings.queue,
         };
         let (conversation, by) = (clock::new_conversation(), socket::person_here());
         // If no agent can be built, starting a turn reports why.
@@ -675,7 +731,8 @@ async fn sweep(place: &Workspace, worker: Arc<dyn Worker>) -> JoinHandle<()> {
     let store = faulty(place.store_in(&SessionKind::Sessions));
     // Without an address: a caller that wants a session that is being cleaned up waits.
     let holder = Holder::this_process(None);
-    let sweeper = Sweeper { worker, store, project: place.project.clone(), holder, clock: Clock::system() };
+    let (project, home) = (place.project.clone(), place.home.clone());
+    let sweeper = Sweeper { worker, store, project, home, holder, clock: Clock::system() };
     let first = sweeper.clone();
     let mut first = tokio::spawn(async move { first.sweep().await });
     // This comes before any session is held, because the sweeper holds sessions for a moment. If the container engine

@@ -188,7 +188,7 @@ fn spacing(there: &[&str], wanted: &[&str]) -> Option<String> {
 }
 
 /// A line with every run of white space as one space; invisible characters are white space too.
-pub(crate) fn squeezed(line: &str) -> String {
+fn squeezed(line: &str) -> String {
     let plain: String = line.chars().filter(|c| !is_unseen(*c)).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -203,7 +203,7 @@ fn odd(there: &[&str], wanted: &[&str]) -> String {
     named("the file", there).or_else(|| named("FIND", wanted)).unwrap_or_default()
 }
 
-fn is_unseen(c: char) -> bool {
+pub(crate) fn is_unseen(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}' | '\u{feff}')
 }
 

@@ -1,19 +1,24 @@
-//! Matches a FIND that differs from the file in white space alone: indentation, tabs for spaces, spaces at the ends of
-//! lines, blank lines around it. REPLACE then gets the file's white space.
+//! Matches a FIND that differs from the file in white space alone: indentation, blank lines, spaces at the ends of lines
+//! and between tokens. REPLACE then gets the file's white space.
 //!
-//! A match is accepted only if it is the only one, and only if it determines the indentation of REPLACE.
+//! A match is accepted only if no other place in the file has the same text without white space, if it differs only
+//! where white space separates nothing, and if it determines the indentation of REPLACE.
+
+mod indentation;
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::{MAX_PLACES, Mismatch};
-use crate::check::squeezed;
+use indentation::Indentation;
 
-/// The numbers of spaces that a tab may stand for, in order of preference.
-const UNITS: [usize; 4] = [4, 2, 8, 3];
+use super::{MAX_PLACES, Mismatch, places};
+use crate::check::is_unseen;
 
-/// How many words of FIND are searched for before its lines are.
+/// How many words of FIND are searched for before its text is.
 const MOST_WORDS: usize = 64;
+
+/// How many places are looked at. A text that repeats itself more often than this is no place.
+const MOST_CANDIDATES: usize = 1_000;
 
 /// The only match of a FIND, and its replacement.
 pub(super) struct Fitted {
@@ -25,185 +30,251 @@ pub(super) struct Fitted {
     pub(super) line: usize,
 }
 
-/// How the indentation of the file differs from that of FIND.
-enum Shift<'t> {
-    Same,
-    More(&'t str),
-    Less(&'t str),
-    /// The file has a tab for this many spaces.
-    Tabs(usize),
-    /// The file has this many spaces for a tab.
-    Spaces(usize),
-}
-
-/// The only place that contains the lines of FIND, ignoring white space.
+/// The only place that contains the text of FIND, ignoring white space.
 pub(super) fn fit(text: &str, find: &str, replace: &str) -> Result<Fitted, Mismatch> {
+    let wanted = Solid::of(find).text;
     // If the edit changes only white space, white space matters.
-    if squeezed(find) == squeezed(replace) {
+    if wanted.is_empty() || wanted == Solid::of(replace).text || !has_words(text, find) {
         return Err(Mismatch::Missing);
     }
-    let (wanted, above, below) = solid(find.split('\n').map(unreturned).collect());
-    // Cheapest test first: a word of FIND that is nowhere in the file.
-    if !wanted
-        .iter()
-        .flat_map(|line| line.split_whitespace())
-        .take(MOST_WORDS)
-        .all(|word| may_be_in(text, word))
-    {
-        return Err(Mismatch::Missing);
+    let found = found(text, &wanted);
+    match found.as_slice() {
+        [] => Err(Mismatch::Missing),
+        [place] => {
+            let matched = Matched::new(text, place.clone(), find);
+            matched.and_then(|matched| matched.fitted(text, replace)).ok_or(Mismatch::Missing)
+        }
+        several => Err(Mismatch::SeveralAlike {
+            lines: several.iter().map(|place| line_number(text, place.start)).collect(),
+        }),
     }
-    let lines = lines(text);
-    let first = match alike(&lines, &wanted).as_slice() {
-        [] => return Err(Mismatch::Missing),
-        [only] => *only,
-        several => return Err(Mismatch::SeveralAlike { lines: several.iter().map(|at| at + 1).collect() }),
+}
+
+/// Cheapest test first: whether a word of FIND is nowhere in the file. Unknown, hence true, if invisible characters may
+/// be inside of words.
+fn has_words(text: &str, find: &str) -> bool {
+    let mut words = find.split(|c| !is_word(c)).filter(|word| !word.is_empty()).take(MOST_WORDS);
+    !text.is_ascii() || words.all(|word| !word.is_ascii() || text.contains(word))
+}
+
+/// The places that have this text, ignoring white space, and begin and end with a whole word.
+fn found(text: &str, wanted: &str) -> Vec<Range<usize>> {
+    let solid = Solid::of(text);
+    let range = |at: usize| {
+        let (start, last) = (*solid.places.get(at)?, *solid.places.get(at + wanted.len() - 1)?);
+        let end = last + text.get(last..)?.chars().next()?.len_utf8();
+        (is_boundary(text, start) && is_boundary(text, end)).then_some(start..end)
     };
-    fitted(text, &lines, (first, &wanted), (replace, above, below)).ok_or(Mismatch::Missing)
+    places(&solid.text, wanted).take(MOST_CANDIDATES).filter_map(range).take(MAX_PLACES).collect()
 }
 
-/// The replacement at the only match, whose lines are these; without the blank lines that FIND has too many.
-fn fitted(
-    text: &str,
-    lines: &[(usize, &str)],
-    (first, wanted): (usize, &[&str]),
-    (replace, above, below): (&str, usize, usize),
-) -> Option<Fitted> {
-    let there = lines.get(first..first + wanted.len())?;
-    let shift = shift(there, wanted)?;
-    let kept = kept(there, wanted);
-    let mut brought: Vec<&str> = replace.split('\n').map(unreturned).collect();
-    let is_empty = replace.is_empty();
-    trim_blank(&mut brought, above, below);
-    let written = brought.iter().map(|line| match kept.get(line) {
-        _ if line.trim().is_empty() => Some((*line).to_owned()),
-        Some(Some(there)) => Some((*there).to_owned()),
-        Some(None) | None => shifted(line, &shift),
-    });
-    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let replace = if is_empty { String::new() } else { written.collect::<Option<Vec<_>>>()?.join(end) };
-    let (start, last) = (there.first()?, there.last()?);
-    Some(Fitted { range: start.0..last.0 + last.1.len(), replace, line: first + 1 })
+/// A text without its white space.
+struct Solid {
+    text: String,
+    /// Where the character of each byte begins in the original.
+    places: Vec<usize>,
 }
 
-/// Whether a text may contain a word. Unknown, hence true, if the text has invisible characters.
-fn may_be_in(text: &str, word: &str) -> bool {
-    !word.is_ascii() || !text.is_ascii() || text.contains(word)
+impl Solid {
+    fn of(original: &str) -> Self {
+        let mut solid = Self { text: String::new(), places: Vec::new() };
+        for (at, c) in original.char_indices().filter(|(_, c)| !is_blank(*c)) {
+            solid.text.push(c);
+            solid.places.extend(std::iter::repeat_n(at, c.len_utf8()));
+        }
+        solid
+    }
 }
 
-/// The lines of a text without their ends, and where each begins.
-fn lines(text: &str) -> Vec<(usize, &str)> {
-    let mut at = 0;
-    let pieces = text.split('\n').map(|line| {
-        let start = at;
-        at += line.len() + 1;
-        (start, unreturned(line))
-    });
-    pieces.collect()
+/// A place that has the text of FIND with other white space.
+struct Matched<'t> {
+    range: Range<usize>,
+    /// FIND's lines and the file's, without blank ones. The first and the last of the file are whole, also where the
+    /// place is only a part of them.
+    lines: Vec<(&'t str, &'t str)>,
+    /// Whether the place begins with its first line, and ends with its last.
+    is_whole: (bool, bool),
+    /// FIND's white space before its first and after its last character.
+    around: (&'t str, &'t str),
+}
+
+impl<'t> Matched<'t> {
+    /// `None` if the difference may mean something.
+    fn new(text: &'t str, place: Range<usize>, find: &'t str) -> Option<Self> {
+        let solid = find.trim_matches(is_blank);
+        let before = find.len() - find.trim_start_matches(is_blank).len();
+        let around = (find.get(..before)?, find.get(before + solid.len()..)?);
+        // A byte order mark belongs to the file, not to its first line.
+        let first = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+        let line_start = text.get(..place.start)?.rfind('\n').map_or(first, |at| at + 1);
+        let line_end = text.get(place.end..)?.find('\n').map_or(text.len(), |at| place.end + at);
+        let (left, right) = (text.get(line_start..place.start)?, text.get(place.end..line_end)?);
+        if !is_harmless(left, text.get(place.clone())?, solid) {
+            return None;
+        }
+        let is_whole = (left.chars().all(is_blank), right.chars().all(is_blank));
+        let solid_lines = |text: &'t str| text.split('\n').map(unreturned).filter(|line| !is_empty(line));
+        let lines: Vec<_> = solid_lines(find).zip(solid_lines(text.get(line_start..line_end)?)).collect();
+        let start = if is_whole.0 { line_start } else { place.start };
+        let end = if is_whole.1 {
+            line_start + unreturned(text.get(line_start..line_end)?).len()
+        } else {
+            place.end
+        };
+        Some(Self { range: start..end, lines, is_whole, around })
+    }
+
+    /// The replacement, without the blank lines that FIND has around its text. `None` if its indentation is unknown.
+    fn fitted(&self, text: &str, replace: &str) -> Option<Fitted> {
+        let line = line_number(text, self.range.start);
+        if replace.is_empty() {
+            return Some(Fitted { range: self.range.clone(), replace: String::new(), line });
+        }
+        let mut brought: Vec<&str> = replace.split('\n').map(unreturned).collect();
+        self.trim(&mut brought)?;
+        let pairs = self.lines.get(usize::from(!self.is_whole.0)..)?;
+        let indentation = Indentation::between(pairs)?;
+        let kept = self.kept();
+        let written = brought.iter().enumerate().map(|(at, line)| match kept.get(line) {
+            _ if is_empty(line) || at == 0 && !self.is_whole.0 => Some((*line).to_owned()),
+            Some(Some(there)) => Some((*there).to_owned()),
+            Some(None) | None => indentation.of_file(line),
+        });
+        let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        let replace = written.collect::<Option<Vec<_>>>()?.join(end);
+        Some(Fitted { range: self.range.clone(), replace, line })
+    }
+
+    /// Removes from REPLACE what FIND has around its text and the place has not: blank lines, or within a line the same
+    /// white space.
+    fn trim(&self, brought: &mut Vec<&str>) -> Option<()> {
+        let (above, below) = (self.around.0.matches('\n').count(), self.around.1.matches('\n').count());
+        if self.is_whole.1 {
+            for _ in 0..below {
+                brought.pop_if(|line| is_empty(line));
+            }
+        } else {
+            let last = brought.last_mut()?;
+            *last = last.strip_suffix(self.around.1)?;
+        }
+        if self.is_whole.0 {
+            let first = brought.iter().take(above).take_while(|line| is_empty(line)).count();
+            brought.drain(..first);
+        } else {
+            let first = brought.first_mut()?;
+            *first = first.strip_prefix(self.around.0)?;
+        }
+        Some(())
+    }
+
+    /// Maps whole lines of FIND to the file's; `None` if one line of FIND has two forms in the file. REPLACE keeps these
+    /// lines as they are.
+    fn kept(&self) -> BTreeMap<&'t str, Option<&'t str>> {
+        let mut kept = BTreeMap::new();
+        let from = usize::from(!self.is_whole.0);
+        let to = self.lines.len() - usize::from(!self.is_whole.1);
+        for (wanted, line) in self.lines.get(from..to).unwrap_or_default() {
+            let known = kept.entry(*wanted).or_insert(Some(*line));
+            if *known != Some(*line) {
+                *known = None;
+            }
+        }
+        kept
+    }
+}
+
+/// Whether two texts with the same characters differ only in white space that means nothing: there are the same lines,
+/// and within a line neither a quotation nor the border of a word differs. `left` is the file's text before, in the same
+/// line.
+fn is_harmless(left: &str, there: &str, wanted: &str) -> bool {
+    let mut quotes = Quotes::default();
+    left.chars().for_each(|c| quotes.pass(c));
+    let mut before = None;
+    for ((gap, c), (wanted_gap, _)) in gaps(there).zip(gaps(wanted)) {
+        let breaks = gap.contains('\n');
+        if breaks != wanted_gap.contains('\n') {
+            return false;
+        }
+        let is_equal = if quotes.is_open() {
+            gap == wanted_gap
+        } else {
+            let is_apart = |gap: &str| gap.chars().any(|c| !is_unseen(c));
+            is_apart(gap) == is_apart(wanted_gap) || before.is_none_or(|before| may_touch(before, c))
+        };
+        if !breaks && !is_equal {
+            return false;
+        }
+        quotes = if breaks { Quotes::default() } else { quotes };
+        gap.chars().chain([c]).for_each(|c| quotes.pass(c));
+        before = Some(c);
+    }
+    true
+}
+
+/// Each character that is not white space, after the white space before it.
+fn gaps(text: &str) -> impl Iterator<Item = (&str, char)> {
+    let mut from = 0;
+    let solid = text.char_indices().filter(|(_, c)| !is_blank(*c));
+    solid.map(move |(at, c)| {
+        let gap = text.get(from..at).unwrap_or_default();
+        from = at + c.len_utf8();
+        (gap, c)
+    })
+}
+
+/// Whether white space between two characters separates nothing. Between words it does, and between signs that could
+/// form one operator.
+fn may_touch(before: char, after: char) -> bool {
+    let is_bracket = |c: char| "()[]{},;".contains(c);
+    is_word(before) != is_word(after) || is_bracket(before) || is_bracket(after)
+}
+
+/// The quotation marks of a line so far. An odd number of any of them counts as an open quotation: which of them are
+/// apostrophes depends on the language.
+#[derive(Clone, Copy, Default)]
+struct Quotes {
+    odd: [bool; 3],
+    is_escaped: bool,
+}
+
+impl Quotes {
+    fn pass(&mut self, c: char) {
+        if !self.is_escaped
+            && let Some(kind) = "\"'`".find(c)
+        {
+            self.odd[kind] = !self.odd[kind];
+        }
+        self.is_escaped = c == '\\' && !self.is_escaped;
+    }
+
+    fn is_open(self) -> bool {
+        self.odd.contains(&true)
+    }
+}
+
+/// Whether no word goes on across this place.
+fn is_boundary(text: &str, at: usize) -> bool {
+    let (before, after) = text.split_at(at);
+    !(before.ends_with(is_word) && after.starts_with(is_word))
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// White space, and characters that nobody sees.
+fn is_blank(c: char) -> bool {
+    c.is_whitespace() || is_unseen(c)
+}
+
+fn is_empty(line: &str) -> bool {
+    line.chars().all(is_blank)
 }
 
 fn unreturned(line: &str) -> &str {
     line.strip_suffix('\r').unwrap_or(line)
 }
 
-/// The lines without leading and trailing blank ones, and the numbers of those.
-fn solid(mut lines: Vec<&str>) -> (Vec<&str>, usize, usize) {
-    let is_blank = |line: &&&str| line.trim().is_empty();
-    let above = lines.iter().take_while(is_blank).count();
-    let below = lines.iter().rev().take_while(is_blank).count().min(lines.len() - above);
-    trim_blank(&mut lines, above, below);
-    (lines, above, below)
-}
-
-/// Removes up to this many blank lines at both ends.
-fn trim_blank(lines: &mut Vec<&str>, above: usize, below: usize) {
-    for _ in 0..below {
-        lines.pop_if(|line| line.trim().is_empty());
-    }
-    let first = lines.iter().take(above).take_while(|line| line.trim().is_empty()).count();
-    lines.drain(..first);
-}
-
-/// The positions of these lines, ignoring white space.
-fn alike(lines: &[(usize, &str)], wanted: &[&str]) -> Vec<usize> {
-    if wanted.is_empty() {
-        return Vec::new();
-    }
-    let fits = |window: &[(usize, &str)]| {
-        window.iter().zip(wanted).all(|((_, line), wanted)| is_alike(line, wanted))
-    };
-    let places = lines.windows(wanted.len()).enumerate().filter(|(_, window)| fits(window));
-    places.map(|(at, _)| at).take(MAX_PLACES).collect()
-}
-
-/// Whether two lines are equal except for white space. Invisible characters count as white space.
-fn is_alike(line: &str, wanted: &str) -> bool {
-    if line.is_ascii() && wanted.is_ascii() {
-        return line.split_ascii_whitespace().eq(wanted.split_ascii_whitespace());
-    }
-    squeezed(line) == squeezed(wanted)
-}
-
-/// The difference in indentation, if it is the same for all lines.
-fn shift<'t>(there: &[(usize, &'t str)], wanted: &[&'t str]) -> Option<Shift<'t>> {
-    let pairs: Vec<(&str, &str)> = there
-        .iter()
-        .zip(wanted)
-        .filter(|((_, line), _)| !line.trim().is_empty())
-        .map(|((_, line), wanted)| (lead(line), lead(wanted)))
-        .collect();
-    let all = |fits: &dyn Fn(&str, &str) -> bool| pairs.iter().all(|(line, wanted)| fits(line, wanted));
-    let (line, wanted) = pairs.first()?;
-    if all(&|line, wanted| line == wanted) {
-        return Some(Shift::Same);
-    }
-    if let Some(more) = line.strip_suffix(wanted).filter(|more| !more.is_empty())
-        && all(&|line, wanted| line.strip_suffix(wanted) == Some(more))
-    {
-        return Some(Shift::More(more));
-    }
-    if let Some(less) = wanted.strip_suffix(line).filter(|less| !less.is_empty())
-        && all(&|line, wanted| wanted.strip_suffix(line) == Some(less))
-    {
-        return Some(Shift::Less(less));
-    }
-    UNITS.into_iter().find_map(|unit| {
-        let tabs = all(&|line, wanted| !wanted.contains('\t') && tabbed(wanted, unit) == line);
-        let spaces = all(&|line, wanted| !line.contains('\t') && tabbed(line, unit) == wanted);
-        if tabs { Some(Shift::Tabs(unit)) } else { spaces.then_some(Shift::Spaces(unit)) }
-    })
-}
-
-/// Maps lines of FIND to the file's; `None` if one line of FIND has two forms in the file. REPLACE keeps these lines as
-/// they are.
-fn kept<'t>(there: &[(usize, &'t str)], wanted: &[&'t str]) -> BTreeMap<&'t str, Option<&'t str>> {
-    let mut kept = BTreeMap::new();
-    for ((_, line), wanted) in there.iter().zip(wanted) {
-        let known = kept.entry(*wanted).or_insert(Some(*line));
-        if *known != Some(line) {
-            *known = None;
-        }
-    }
-    kept
-}
-
-/// A line of REPLACE with the indentation of the file.
-fn shifted(line: &str, shift: &Shift<'_>) -> Option<String> {
-    let (before, rest) = (lead(line), line.trim_start());
-    match shift {
-        Shift::Same => Some(line.to_owned()),
-        Shift::More(more) => Some(format!("{more}{line}")),
-        Shift::Less(less) => line.strip_prefix(less).map(str::to_owned),
-        Shift::Tabs(unit) => Some(format!("{}{rest}", tabbed(before, *unit))),
-        Shift::Spaces(unit) => Some(format!("{}{rest}", before.replace('\t', &" ".repeat(*unit)))),
-    }
-}
-
-/// Converts an indentation of spaces to tabs, with the remaining spaces after them.
-fn tabbed(lead: &str, unit: usize) -> String {
-    let spaces = lead.replace('\t', &" ".repeat(unit)).len();
-    "\t".repeat(spaces / unit) + &" ".repeat(spaces % unit)
-}
-
-fn lead(line: &str) -> &str {
-    line.get(..line.len() - line.trim_start().len()).unwrap_or_default()
+fn line_number(text: &str, at: usize) -> usize {
+    text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }

@@ -7,6 +7,9 @@ use crate::turn::Chosen;
 /// The reason for leaving an item out, in the report.
 const UNCHECKED: &str = "left out when the plan was reviewed";
 
+/// The maximum length of a comment on an item, in characters.
+pub const MAX_COMMENT: usize = 500;
+
 /// The groups of items in a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Group {
@@ -89,6 +92,21 @@ impl Selection {
     /// Selects everything.
     pub fn all(plan: &ActionPlan) -> Self {
         Checks::all(plan).selection(&Dependencies::of(plan))
+    }
+
+    /// Adds comments to the reasons for which items are left out, so that the agent reads them in the report.
+    pub fn explain<'a>(&mut self, comment: impl Fn(Group, usize) -> Option<&'a str>) {
+        for (group, picks) in [
+            (Group::Context, &mut self.context),
+            (Group::Memos, &mut self.memos),
+            (Group::Actions, &mut self.actions),
+        ] {
+            for (item, pick) in picks.iter_mut().enumerate() {
+                if let (Pick::Left { reason }, Some(comment)) = (pick, comment(group, item)) {
+                    *reason = format!("{reason}: {comment}");
+                }
+            }
+        }
     }
 
     /// The selection as it is stored with the approval.

@@ -76,6 +76,8 @@ impl Class {
     /// The class of a question on its own, without the questions before it.
     pub fn alone(question: &Question) -> Self {
         match Self::by_source(&question.purpose) {
+            // These are Rapport's own words.
+            Self::Clarification if question.purpose == Purpose::Idle => Self::Clarification,
             Self::Clarification => {
                 let text = readable(question);
                 words::class(&text, &tokens(&text))
@@ -87,7 +89,7 @@ impl Class {
     /// The class that follows from what asks.
     fn by_source(purpose: &Purpose) -> Self {
         match purpose {
-            Purpose::Clarify => Self::Clarification,
+            Purpose::Clarify | Purpose::Idle => Self::Clarification,
             Purpose::Permission(_) => Self::Permission,
             Purpose::LeavePlanMode { .. } | Purpose::Confirm => Self::Plan,
             Purpose::Elicit(field) if is_secret(field) => Self::Secret,

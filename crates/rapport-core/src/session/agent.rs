@@ -1,5 +1,7 @@
 //! Decides the agent's inputs: it asks, takes answers, speaks, uses tools, starts and ends.
 
+use jiff::Timestamp;
+
 use super::agent_turns::AgentTurns;
 use super::agent_turns::{Process, Turn};
 use super::flow::{AskedCall, FlowRules};
@@ -28,6 +30,7 @@ impl Shared {
         flow: &dyn FlowRules,
         turn: TurnId,
         did: &AgentDid,
+        now: Timestamp,
     ) -> Result<Vec<Event>, Refusal> {
         let current = self.turns.current().filter(|current| current.id == turn && !self.is_over());
         let Some(current) = current else {
@@ -60,8 +63,8 @@ impl Shared {
                 self.spent_so_far(flow, *cost_micros, today.as_ref())
             }
             AgentDid::Spend { usage } => vec![Event::Spent { turn, usage: *usage }],
-            AgentDid::Finish { result } => self.finish(flow, current, result),
-            AgentDid::Leave(leave) => self.leave(flow, current, leave),
+            AgentDid::Finish { result } => self.finish(flow, current, result, now),
+            AgentDid::Leave(leave) => self.leave(flow, current, leave, now),
         })
     }
 
@@ -109,10 +112,10 @@ impl Shared {
         (asked >= max).then(|| prompt::no_more_rounds(max))
     }
 
-    fn leave(&self, flow: &dyn FlowRules, turn: &Turn, leave: &Leave) -> Vec<Event> {
+    fn leave(&self, flow: &dyn FlowRules, turn: &Turn, leave: &Leave, now: Timestamp) -> Vec<Event> {
         let id = turn.id;
         match leave {
-            Leave::Finished { result } => self.finish(flow, turn, result),
+            Leave::Finished { result } => self.finish(flow, turn, result, now),
             Leave::Deferred { call } => vec![Event::Parked { turn: id, call: call.clone() }],
             Leave::Stopped => vec![Event::cut_off(id, "it was stopped")],
             Leave::Failed { reason } => self.rounds.broke_off(turn, reason, false),
@@ -125,14 +128,14 @@ impl Shared {
         }
     }
 
-    fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str) -> Vec<Event> {
+    fn finish(&self, flow: &dyn FlowRules, turn: &Turn, result: &str, now: Timestamp) -> Vec<Event> {
         let mut facts =
             self.rounds.withdraw_open(|round| round.is_of(turn.id), "the agent finished without it");
         facts.push(Event::TurnEnded { turn: turn.id, result: result.into() });
-        let after = flow.after_turn(self, turn, result);
+        let after = flow.after_turn(self, turn, result, now);
         // Messages sent before the turn was stopped wait with it.
         let next = after.iter().any(|fact| matches!(fact, Event::TurnStarted { .. }));
-        let stopped = turn.stopped.clone().filter(|_| next);
+        let stopped = turn.stopped.clone().filter(|_| next && !turn.is_interrupted);
         if !next {
             facts.extend(self.rounds.withdraw_open(Round::is_about_budget, "the agent has finished"));
         }

@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::ops::Deref;
 
+use jiff::Timestamp;
+
 use crate::activity::Activity;
 use crate::answer::By;
 use crate::event::{Beside, Event, TurnKind};
@@ -70,25 +72,41 @@ pub(crate) struct Turn {
     pub(crate) messages: Vec<Message>,
     /// Who stopped the turn, until it is restarted.
     pub(crate) stopped: Option<By>,
+    /// Whether it was stopped only to continue with a message as soon as its process has ended.
+    pub(crate) is_interrupted: bool,
 }
 
 /// A message that was sent during a turn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Message {
     pub(crate) text: String,
+    /// The id of the message in its channel.
+    pub(crate) id: Option<String>,
+    pub(crate) by: By,
+    pub(crate) at: Timestamp,
     /// Whether the agent has read it.
     pub(crate) is_read: bool,
+    /// Whether it was withdrawn. A process that was given it before may still read it.
+    pub(crate) is_withdrawn: bool,
+}
+
+impl Message {
+    /// Whether the agent still has to read it.
+    pub(crate) fn is_unread(&self) -> bool {
+        !self.is_read && !self.is_withdrawn
+    }
 }
 
 impl Turn {
     /// The messages that the agent has not read.
     pub(super) fn unread(&self) -> impl Iterator<Item = &str> {
-        self.messages.iter().filter(|message| !message.is_read).map(|message| message.text.as_str())
+        self.messages.iter().filter(|message| message.is_unread()).map(|message| message.text.as_str())
     }
 
     /// The messages with their numbers.
     pub(super) fn sent_messages(&self) -> impl Iterator<Item = SentMessage> {
-        let numbered = (1..).zip(&self.messages);
+        let numbered =
+            (1..).zip(&self.messages).filter(|(_, message)| message.is_read || !message.is_withdrawn);
         numbered.map(|(number, message)| SentMessage { turn: self.id, number, text: message.text.clone() })
     }
 
@@ -169,6 +187,7 @@ impl AgentTurns {
             result: None,
             messages: Vec::new(),
             stopped: None,
+            is_interrupted: false,
         });
     }
 

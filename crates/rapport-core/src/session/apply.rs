@@ -15,6 +15,7 @@ impl Shared {
     /// Applies a fact to the state that all sessions share. The flow applies it afterwards.
     pub(super) fn apply(&mut self, fact: &Event, at: Timestamp) {
         self.routes.apply(fact, at, &self.created.terms.routing);
+        self.offers.apply(fact);
         match fact {
             Event::TurnStarted { turn, kind, prompt, .. } => self.begin_turn(*turn, *kind, prompt),
             Event::PlanStarted { turn, conversation, .. } => {
@@ -102,7 +103,7 @@ impl Shared {
                     turn.is_lost |= *is_lost;
                 });
             }
-            Event::Spent { usage, .. } => self.spending.usage += *usage,
+            Event::Spent { usage, .. } => self.spending.spend(*usage, at),
             Event::TurnEnded { turn, result } => self.turns.with(*turn, |turn| {
                 turn.process = Process::Over;
                 turn.doing = None;
@@ -110,15 +111,29 @@ impl Shared {
             }),
             Event::Failed { reason } => {
                 self.ends += 1;
+                self.ended_at = Some(at);
                 self.turns.agent_never_came |= !self.turns.was_connected();
                 self.life = Life::Failed { reason: reason.clone() };
             }
             Event::Restarted { .. } => self.restarted(),
-            Event::Heard { turn, text, id, .. } => self.turns.hear(*turn, text, id.as_ref()),
+            Event::Heard { turn, text, id, by } => {
+                self.turns.note_heard(id.as_ref());
+                let (text, id, by) = (text.clone(), id.clone(), by.clone());
+                let message = Message { text, id, by, at, is_read: false, is_withdrawn: false };
+                turn.iter()
+                    .for_each(|turn| self.turns.with(*turn, |turn| turn.messages.push(message.clone())));
+            }
+            Event::Unsaid { id } => self.turns.withdraw(id),
+            Event::Interrupted { turn, by } => self.turns.with(*turn, |turn| {
+                turn.stopped = Some(by.clone());
+                turn.is_interrupted = true;
+                turn.doing = None;
+            }),
             Event::Read { turn, message } => self.turns.read(*turn, *message),
             Event::Queued { turn } => self.turns.with(*turn, |turn| turn.is_queued = true),
             Event::Stopped { turn, by } => self.turns.with(*turn, |turn| {
                 turn.stopped = Some(by.clone());
+                turn.is_interrupted = false;
                 turn.doing = None;
             }),
             Event::ApplyRequested { .. }
@@ -131,6 +146,7 @@ impl Shared {
             Event::Cancelled { .. } => {
                 self.record.apply(fact, &self.turns);
                 self.ends += 1;
+                self.ended_at = Some(at);
                 self.life = Life::Cancelled;
                 if let Some(turn) = self.turns.last_mut() {
                     turn.process = Process::Over;
@@ -140,6 +156,7 @@ impl Shared {
             Event::Reported { .. } => {
                 self.record.apply(fact, &self.turns);
                 self.ends += 1;
+                self.ended_at = Some(at);
             }
             Event::WorkLeft { .. }
             | Event::WorkUndoStarted { .. }
@@ -148,10 +165,14 @@ impl Shared {
             Event::Created(_)
             | Event::Routed { .. }
             | Event::LeadTold { .. }
+            | Event::LeadInformed { .. }
             | Event::LeadAsks { .. }
             | Event::LeadReleased { .. }
             | Event::Drafted { .. }
-            | Event::Unsaid { .. }
+            | Event::Offered { .. }
+            | Event::AnswerRuled { .. }
+            | Event::AnswerRuleKept { .. }
+            | Event::Dropped { .. }
             | Event::Unchecked { .. }
             | Event::Unreadable { .. }
             | Event::Noted { .. }
@@ -198,6 +219,7 @@ impl Shared {
         }
         let Some(turn) = self.turns.last_mut() else { return };
         turn.stopped = None;
+        turn.is_interrupted = false;
         if turn.process == Process::CutOff {
             turn.refused = 0;
             turn.is_not_started = false;
@@ -291,18 +313,20 @@ impl Shared {
             turn.doing = None;
             turn.kept_by = None;
             turn.is_queued = false;
+            if turn.is_interrupted {
+                (turn.stopped, turn.is_interrupted) = (None, false);
+            }
         });
         self.rounds.lose_process(turn, cut_off, put_away.as_ref());
     }
 }
 
 impl AgentTurns {
-    pub(super) fn hear(&mut self, turn: Option<TurnId>, text: &str, id: Option<&String>) {
-        self.note_heard(id);
-        if let Some(turn) = turn {
-            let message = Message { text: text.to_owned(), is_read: false };
-            self.with(turn, |turn| turn.messages.push(message));
-        }
+    /// A message of the current turn was withdrawn, if the agent has not read it.
+    pub(super) fn withdraw(&mut self, id: &str) {
+        let messages = self.last_mut().map(|turn| &mut turn.messages);
+        let named = messages.into_iter().flatten().filter(|message| message.id.as_deref() == Some(id));
+        named.for_each(|message| message.is_withdrawn = true);
     }
 
     pub(super) fn read(&mut self, turn: TurnId, message: u32) {

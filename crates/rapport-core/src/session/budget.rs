@@ -1,6 +1,8 @@
 //! The budget of a session, and the daily one of all sessions together: when one is used up, the turn is stopped, and
 //! a person is asked whether to continue.
 
+use jiff::Timestamp;
+
 use super::flow::FlowRules;
 use super::rounds::AskedRounds;
 use super::shared::Shared;
@@ -11,10 +13,24 @@ use crate::id::QuestionId;
 use crate::input::DayBudget;
 use crate::question::{Choice, GO_ON, Purpose, Question, STAY};
 
+/// The maximum number of reports of usage that are kept. If there are more, neighbours are added up.
+const MOST_REPORTS: usize = 512;
+
+/// The usage that a process reported, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpentAt {
+    /// When it was reported.
+    pub at: Timestamp,
+    /// Tokens and money.
+    pub usage: Usage,
+}
+
 /// The cost of a session so far, and its budget.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spending {
     pub(crate) usage: Usage,
+    /// The reports of usage, oldest first.
+    reports: Vec<SpentAt>,
     /// The higher budget that a person agreed to when the first was used up, in millionths of a US dollar.
     raised: Option<u64>,
     /// The higher daily budget that a person agreed to for this session, and the day.
@@ -22,6 +38,20 @@ pub(crate) struct Spending {
 }
 
 impl Spending {
+    /// Applies a report of usage.
+    pub(super) fn spend(&mut self, usage: Usage, at: Timestamp) {
+        self.usage += usage;
+        if self.reports.len() >= MOST_REPORTS {
+            self.reports = self.reports.chunks(2).map(joined).collect();
+        }
+        self.reports.push(SpentAt { at, usage });
+    }
+
+    /// The reports of usage, oldest first.
+    pub(super) fn reports(&self) -> &[SpentAt] {
+        &self.reports
+    }
+
     /// Applies the consent to a higher budget: of this day, or of the session.
     pub(super) fn raise(&mut self, micros: u64, day: Option<&str>) {
         match day {
@@ -39,6 +69,15 @@ impl Spending {
     pub(super) fn replace_budget(&mut self) {
         self.raised = None;
     }
+}
+
+/// Several reports as one, at the time of the last.
+fn joined(reports: &[SpentAt]) -> SpentAt {
+    let (first, rest) = reports.split_at(1);
+    rest.iter().fold(first[0], |mut sum, next| {
+        sum.usage += next.usage;
+        SpentAt { at: next.at, ..sum }
+    })
 }
 
 impl Shared {
@@ -127,4 +166,24 @@ pub(super) fn after_answer(answer: &Answer, by: &By) -> Vec<Event> {
 
 fn dollars(micros: u64) -> String {
     format!("${:.2}", micros as f64 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn very_many_reports_are_added_up_and_none_is_lost() {
+        let mut spending = Spending::default();
+        let second = |number: i64| Timestamp::from_second(number).unwrap_or(Timestamp::UNIX_EPOCH);
+        for number in 1..=5000 {
+            spending.spend(Usage { cost_micros: 2, output: 1, ..Usage::default() }, second(number));
+        }
+        let reports = spending.reports();
+        assert!(reports.len() <= MOST_REPORTS, "{}", reports.len());
+        assert_eq!(reports.iter().map(|report| report.usage.cost_micros).sum::<u64>(), 10_000);
+        assert_eq!(spending.usage.output, 5000);
+        assert_eq!(reports.last().map(|report| report.at), Some(second(5000)));
+        assert!(reports.is_sorted_by_key(|report| report.at));
+    }
 }

@@ -127,8 +127,18 @@ pub(crate) trait FlowRules {
     }
 
     /// The facts that follow from the end of the agent's turn.
-    fn after_turn(&self, _: &Shared, _: &Turn, _: &str) -> Vec<Event> {
+    fn after_turn(&self, _: &Shared, _: &Turn, _: &str, _: Timestamp) -> Vec<Event> {
         Vec::new()
+    }
+
+    /// The fact that follows from the passing of time alone.
+    fn tick(&self, _: &Shared, _: Timestamp) -> Option<Event> {
+        None
+    }
+
+    /// When the passing of time alone changes something in this flow, if ever.
+    fn deadline(&self, _: &Shared) -> Option<Timestamp> {
+        None
     }
 
     /// The fact that follows from a restart of the session.
@@ -245,6 +255,8 @@ pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> R
         Act::Answer { .. }
         | Act::Respond { .. }
         | Act::SendDraft { .. }
+        | Act::TakeOffer { .. }
+        | Act::AlwaysAnswer { .. }
         | Act::PassOn { .. }
         | Act::AskPerson { .. }
         | Act::Back

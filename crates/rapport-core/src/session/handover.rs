@@ -52,7 +52,9 @@ enum Stage {
         merged: Merged,
         to: ApplyTo,
     },
-    Applied,
+    Applied {
+        to: ApplyTo,
+    },
     Discarded,
 }
 
@@ -76,7 +78,7 @@ impl Handover {
         match self.stage {
             Stage::Open => None,
             Stage::Wanted { .. } | Stage::Merged { .. } => Some("its work is being applied"),
-            Stage::Applied => Some("its work was applied, and its workplace is gone"),
+            Stage::Applied { .. } => Some("its work was applied, and its workplace is gone"),
             Stage::Discarded => Some("its work was discarded"),
         }
     }
@@ -106,9 +108,16 @@ impl Shared {
     ) -> Result<Vec<Event>, Refusal> {
         self.works_apart("applying")?;
         self.is_at_end(end, "applying")?;
-        match self.handover.stage {
+        let (_, to) = how;
+        match &self.handover.stage {
             Stage::Discarded => Err(not("applying", "it was discarded")),
-            Stage::Wanted { .. } | Stage::Merged { .. } | Stage::Applied => Ok(Vec::new()),
+            Stage::Wanted { to: wanted, .. } | Stage::Merged { to: wanted, .. } => {
+                repeated(to, wanted, "it is being")
+            }
+            Stage::Applied { to: done } => {
+                self.record.refuse_undone("applying")?;
+                repeated(to, done, "it was")
+            }
             Stage::Open if !self.is_failed() && !flow.rests(self) => Err(flow.not_now(self, "applying")),
             Stage::Open => Ok(self.handover.applying(&self.created.terms, by, how)),
         }
@@ -127,11 +136,13 @@ impl Shared {
         }
         let discarded = Event::Discarded { by: by.clone(), reason: reason.map(str::to_owned) };
         match (&self.handover.stage, &self.handover.clearing) {
-            (Stage::Applied, Clearing::Due | Clearing::Done) => Err(not("discarding", "it was applied")),
+            (Stage::Applied { .. }, Clearing::Due | Clearing::Done) => {
+                Err(not("discarding", "it was applied"))
+            }
             (Stage::Wanted { .. } | Stage::Merged { .. }, _) => Err(not("discarding", "it is being applied")),
             (Stage::Discarded, Clearing::Due | Clearing::Done) => Ok(Vec::new()),
             // Tries again to remove the remains of the workplace.
-            (Stage::Applied | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
+            (Stage::Applied { .. } | Stage::Discarded, Clearing::Failed(_)) => Ok(vec![discarded]),
             (Stage::Open, _) if self.is_over() => Ok(vec![discarded]),
             (Stage::Open, _) => Ok(self.ended_by(by).into_iter().chain([discarded]).collect()),
         }
@@ -162,7 +173,7 @@ impl Shared {
             Stage::Open if flow.has_work_to_decide(self) => WorkplaceState::Waiting,
             Stage::Open => WorkplaceState::Open,
             Stage::Wanted { .. } | Stage::Merged { .. } => WorkplaceState::Applying,
-            Stage::Applied => WorkplaceState::Applied,
+            Stage::Applied { .. } => WorkplaceState::Applied,
             Stage::Discarded => WorkplaceState::Discarded,
         };
         let failure = self.handover.failure.clone();
@@ -248,18 +259,17 @@ impl Handover {
                 self.stage = Stage::Open;
             }
             Event::Applied { .. } => {
-                match &self.stage {
-                    // The project's files did not change, so there is nothing to undo in them.
-                    Stage::Merged { to: ApplyTo::Branch(_), .. } => {}
-                    Stage::Merged { merged, .. } => self.applied = Some(merged.clone()),
-                    Stage::Open | Stage::Wanted { .. } | Stage::Applied | Stage::Discarded => {}
+                let Stage::Merged { merged, to, .. } = &self.stage else { return };
+                // On a branch, the project's files did not change, so there is nothing to undo in them.
+                if !matches!(to, ApplyTo::Branch(_)) {
+                    self.applied = Some(merged.clone());
                 }
-                self.stage = Stage::Applied;
+                self.stage = Stage::Applied { to: to.clone() };
             }
             Event::Discarded { .. } => {
                 self.requested = None;
                 self.clearing = Clearing::Due;
-                if self.stage != Stage::Applied {
+                if !matches!(self.stage, Stage::Applied { .. }) {
                     self.stage = Stage::Discarded;
                 }
             }
@@ -271,7 +281,7 @@ impl Handover {
 
     /// Whether the work was applied or discarded.
     fn is_over(&self) -> bool {
-        matches!(self.stage, Stage::Applied | Stage::Discarded)
+        matches!(self.stage, Stage::Applied { .. } | Stage::Discarded)
     }
 
     /// The next step of the handover. While it is in progress, nothing else is wanted.
@@ -283,9 +293,24 @@ impl Handover {
                 let plan = flow.plan().and_then(|plan| plan.path.clone());
                 Some(Want::Applied { merged: merged.clone(), plan, to: to.clone() })
             }
-            Stage::Applied | Stage::Discarded => (self.clearing == Clearing::Due).then_some(Want::Cleared),
+            Stage::Applied { .. } | Stage::Discarded => {
+                (self.clearing == Clearing::Due).then_some(Want::Cleared)
+            }
         }
     }
+}
+
+/// A repeated request to apply the work changes nothing. A request to apply it elsewhere is refused.
+fn repeated(to: &ApplyTo, decided: &ApplyTo, is: &str) -> Result<Vec<Event>, Refusal> {
+    if to == decided {
+        return Ok(Vec::new());
+    }
+    let how = match decided {
+        ApplyTo::Files => "applied to the project's files".to_owned(),
+        ApplyTo::Commit => "applied to the project's files and committed".to_owned(),
+        ApplyTo::Branch(name) => format!("committed on the branch {name}"),
+    };
+    Err(not("applying", &format!("{is} {how}")))
 }
 
 fn not(what: &'static str, why: &str) -> Refusal {

@@ -14,7 +14,7 @@ pub(super) const SAYING: &str = "saying something";
 
 /// A valid message.
 pub(super) struct Saying<'a> {
-    by: &'a By,
+    pub(super) by: &'a By,
     pub(super) text: &'a str,
     id: Option<&'a String>,
 }
@@ -56,6 +56,9 @@ impl Shared {
     /// Sends a message to a stopped turn, which resumes with it. `None` if no turn is stopped.
     pub(super) fn say_to_stopped(&self, saying: &Saying<'_>) -> Option<Vec<Event>> {
         let turn = self.turns.current().filter(|turn| turn.stopped.is_some())?;
+        if turn.is_interrupted {
+            return Some(vec![saying.heard(Some(turn.id))]);
+        }
         Some(self.say_to_turn(turn, saying))
     }
 

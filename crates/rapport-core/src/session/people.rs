@@ -42,6 +42,8 @@ impl Shared {
                 self.answer(flow, (Some(question), reply, because.as_deref()), by, now)
             }
             Act::SendDraft { question } => self.send_draft(flow, question, by),
+            Act::TakeOffer { question } => self.take_offer(flow, question, by),
+            Act::AlwaysAnswer { question } => self.offers.rule_answer(&self.rounds, question, by),
             Act::AskPerson { question } => Ok(self.lead_asks(question)),
             Act::PassOn { question, class, reason } => self.pass_on(question, *class, reason),
             Act::Back => self.rounds.back(by),
@@ -141,7 +143,7 @@ impl Shared {
         self.answered_by(flow, (round, item), draft.answer.clone(), by)
     }
 
-    fn answered_by(
+    pub(super) fn answered_by(
         &self,
         flow: &dyn FlowRules,
         (round, item): (&Round, &RoundItem),
@@ -149,7 +151,9 @@ impl Shared {
         by: &By,
     ) -> Result<Vec<Event>, Refusal> {
         let consequence = match item.question.purpose {
-            Purpose::Confirm | Purpose::Clarify => flow.after_answer(self, (round, item), &answer, by)?,
+            Purpose::Confirm | Purpose::Clarify | Purpose::Idle => {
+                flow.after_answer(self, (round, item), &answer, by)?
+            }
             Purpose::Budget { .. } => budget::after_answer(&answer, by),
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } | Purpose::Elicit(_) => Vec::new(),
         };
@@ -226,16 +230,21 @@ impl Shared {
         let Some(turn) = self.turns.current().filter(|_| self.is_going()) else {
             return Err(flow.not_now(self, "stopping"));
         };
-        if turn.stopped.is_some() {
+        if turn.stopped.is_some() && !turn.is_interrupted {
             return Ok(Vec::new());
         }
-        let open = self.rounds.open_of(turn.id);
-        let declined =
-            open.filter_map(|round| Some(decline(turn, round.call()?, prompt::STOPPED.into(), &[])));
-        let mut facts = self.rounds.withdraw_open(|round| round.is_of(turn.id), "the agent was stopped");
-        facts.extend(declined);
-        facts.push(Event::Stopped { turn: turn.id, by: by.clone() });
-        Ok(facts)
+        let stopped = Event::Stopped { turn: turn.id, by: by.clone() };
+        Ok([self.rounds.withdraw_for_stop(turn), vec![stopped]].concat())
+    }
+
+    /// Interrupts a turn, which continues as soon as its process has ended. A turn without a process continues at once.
+    pub(super) fn interrupt(&self, turn: &Turn, by: &By) -> Vec<Event> {
+        if turn.stopped.is_some() {
+            return Vec::new();
+        }
+        let has_process = matches!(turn.process, Process::Running | Process::Cooling(_));
+        let interrupted = has_process.then(|| Event::Interrupted { turn: turn.id, by: by.clone() });
+        self.rounds.withdraw_for_stop(turn).into_iter().chain(interrupted).collect()
     }
 
     fn restart(&self, flow: &dyn FlowRules, by: &By) -> Result<Vec<Event>, Refusal> {
@@ -259,6 +268,16 @@ impl Shared {
 }
 
 impl AskedRounds {
+    /// Withdraws what the agent of a turn asks, because its process ends.
+    fn withdraw_for_stop(&self, turn: &Turn) -> Vec<Event> {
+        let open = self.open_of(turn.id);
+        let declined =
+            open.filter_map(|round| Some(decline(turn, round.call()?, prompt::STOPPED.into(), &[])));
+        let mut facts = self.withdraw_open(|round| round.is_of(turn.id), "the agent was stopped");
+        facts.extend(declined);
+        facts
+    }
+
     /// A question that can be answered.
     pub(super) fn answerable(&self, question: Option<&QuestionId>) -> Result<(&Round, &RoundItem), Refusal> {
         let (round, item) = match question {

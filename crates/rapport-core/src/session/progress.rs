@@ -160,7 +160,7 @@ impl FlowRules for ProgressFlow {
     }
 
     /// Accepts the file, asks the agent once more, or fails.
-    fn after_turn(&self, shared: &Shared, turn: &Turn, result: &str) -> Vec<Event> {
+    fn after_turn(&self, shared: &Shared, turn: &Turn, result: &str, _: Timestamp) -> Vec<Event> {
         let unread: Vec<_> = turn.unread().collect();
         if !unread.is_empty() {
             return vec![again(shared, &unread.join("\n\n"))];

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use super::flow::Flow;
-use super::{Life, Process, Round, RoundItem, Session, State, Stretch, Turn, WorkUndo};
+use super::history::SessionHistory;
+use super::{Life, Process, Round, Session, State, Stretch, Turn, WorkUndo};
 use crate::activity::Activity;
 use crate::answer::{Answer, By};
 use crate::created::{AgentCommand, Created};
 use crate::event::{Asker, Ending};
 use crate::id::{QuestionId, RoundId, SessionId};
 use crate::input::Merged;
+use crate::message_queue::QueueTerms;
 use crate::permission::Rule;
 use crate::prompt;
 use crate::question::Question;
@@ -82,6 +84,23 @@ impl Session {
         ))
     }
 
+    /// The message that tells the lead of the session with this id that its work ended (LEAD-16).
+    pub fn announcement(&self, id: &SessionId) -> String {
+        let view = self.view(id);
+        let created = &self.shared.created;
+        let files = view.changes.as_ref().map(|changes| changes.files.len());
+        let task = created.assignment.as_ref().and_then(|about| about.original_task.as_deref());
+        prompt::lead::announcement(&prompt::lead::WorkEnd {
+            session: id,
+            project: &created.project,
+            task: task.unwrap_or(&created.task),
+            status: view.status,
+            words: view.failure.as_deref().or(view.result.as_deref()),
+            files,
+            cost_micros: view.usage.cost_micros,
+        })
+    }
+
     /// The current class of a question.
     pub fn class_of(&self, question: &Question) -> Class {
         self.shared.routes.class_now(question, &self.shared.rounds)
@@ -90,6 +109,11 @@ impl Session {
     /// The open questions that its lead was told of and still has to answer.
     pub fn with_lead(&self) -> Vec<QuestionId> {
         self.shared.with_lead()
+    }
+
+    /// What it took so far.
+    pub fn history(&self) -> SessionHistory<'_> {
+        SessionHistory { shared: &self.shared }
     }
 
     /// Whether its cost is limited.
@@ -110,21 +134,6 @@ impl Session {
     /// When it began and when it last changed.
     pub fn times(&self) -> (Timestamp, Timestamp) {
         (self.shared.created_at, self.shared.updated_at)
-    }
-
-    /// How long questions waited for their answers. Time in which several waited counts once.
-    pub fn waited(&self) -> SignedDuration {
-        let answered =
-            |round: &Round| round.items.iter().filter_map(RoundItem::given).map(|given| given.at).max();
-        let spans = self.shared.rounds.iter().filter_map(|round| Some((round.asked_at, answered(round)?)));
-        let mut spans: Vec<_> = spans.collect();
-        spans.sort_unstable();
-        let (mut waited, mut until) = (SignedDuration::ZERO, Timestamp::MIN);
-        for (from, to) in spans {
-            waited += to.duration_since(from.max(until)).max(SignedDuration::ZERO);
-            until = until.max(to);
-        }
-        waited
     }
 
     /// All rounds, oldest first.
@@ -292,6 +301,11 @@ impl Session {
         self.flow.rules().plan()?.path.as_deref()
     }
 
+    /// How messages reach the agent of a conversation while it works: now, and when the conversation began.
+    pub fn queue_terms(&self) -> (QueueTerms, QueueTerms) {
+        (self.shared.created.terms.queue, self.shared.queue_at_start)
+    }
+
     /// The number of messages that wait for the agent.
     pub fn queued(&self) -> usize {
         let in_turn = self.shared.turns.current().map_or(0, |turn| turn.unread().count());
@@ -324,6 +338,11 @@ impl Session {
     /// The turn whose plan waits for a person: for review, or for a decision on its paused batch.
     pub fn review(&self) -> Option<&FileTurn> {
         self.flow.turns()?.review(&self.shared)
+    }
+
+    /// The turn to which the agent replied in words, if nothing was planned since: the reply waits for an answer.
+    pub fn reply(&self) -> Option<&FileTurn> {
+        self.flow.turns()?.reply(&self.shared)
     }
 
     /// The turn that the agent is planning, or was planning when it failed.

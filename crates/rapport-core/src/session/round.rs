@@ -67,7 +67,8 @@ impl Round {
             | Purpose::Elicit(_)
             | Purpose::LeavePlanMode { .. }
             | Purpose::Confirm
-            | Purpose::Budget { .. } => None,
+            | Purpose::Budget { .. }
+            | Purpose::Idle => None,
         }
     }
 

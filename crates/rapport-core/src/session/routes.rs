@@ -10,8 +10,8 @@ use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::answer::{Answer, By};
 use crate::event::Event;
-use crate::id::QuestionId;
-use crate::question::Question;
+use crate::id::{QuestionId, SessionId};
+use crate::question::{Purpose, Question};
 use crate::refusal::Refusal;
 use crate::routing::{
     ASKING_TIME, Class, Earlier, Grounding, Hop, Limit, MOST_IN_A_ROW, Policy, Recipient, RoutingTerms, chain,
@@ -31,6 +31,10 @@ pub(crate) struct Routes {
     in_a_row: u32,
     /// The times of leads' answers, as far as the hourly limit needs them.
     answered_at: VecDeque<Timestamp>,
+    /// The last end of the work that the lead was told of.
+    pub(super) informed: u32,
+    /// Whether the lead ended the work itself, so that it knows.
+    is_ended_by_lead: bool,
 }
 
 /// The route of one question so far.
@@ -99,7 +103,7 @@ impl Shared {
         let limit = self
             .routes
             .limit_reached(&self.created.terms.routing, now)
-            .filter(|_| terms.questions == Policy::Auto);
+            .filter(|_| terms.questions.has_limits());
         let (to, why) = match (first, limit) {
             (Some(Recipient::Lead), Some(limit)) => (Recipient::Person, Hop::LimitReached(limit)),
             (Some(Recipient::Lead), None) => (Recipient::Lead, Hop::First),
@@ -141,20 +145,21 @@ impl Shared {
         }
         let limit = self.routes.limit_reached(&self.created.terms.routing, now);
         let is_with_lead = route.is_some_and(|route| route.to == Recipient::Lead);
-        match (self.created.terms.questions, because) {
-            (Policy::Trust, because) => Ok(Responded::Answer(answer, because.cloned())),
-            (Policy::Auto, Some(because)) if is_with_lead && limit.is_none() => {
-                Ok(Responded::Answer(answer, Some(because.clone())))
-            }
-            (Policy::Ask | Policy::Assist | Policy::Auto, because) => {
-                let because = because.cloned();
-                let (question, by) = (id.clone(), by.clone());
-                let drafted = Event::Drafted { question, answer, by, because };
-                let why = limit.filter(|_| self.created.terms.questions == Policy::Auto);
-                let why = why.map_or(Hop::Drafted, Hop::LimitReached);
-                Ok(Responded::Draft([drafted].into_iter().chain(self.routes.hop(id, why)).collect()))
-            }
+        let policy = self.created.terms.questions;
+        // No ground can decide whether an agent that stopped goes on.
+        let is_grounded = because.is_some() || item.question.purpose == Purpose::Idle;
+        let may_answer = match policy {
+            Policy::Trust => true,
+            Policy::Auto => is_with_lead && is_grounded,
+            Policy::Ask | Policy::Assist => false,
+        };
+        if may_answer && limit.is_none() {
+            return Ok(Responded::Answer(answer, because.cloned()));
         }
+        let (question, by, because) = (id.clone(), by.clone(), because.cloned());
+        let drafted = Event::Drafted { question, answer, by, because };
+        let why = limit.filter(|_| policy.has_limits()).map_or(Hop::Drafted, Hop::LimitReached);
+        Ok(Responded::Draft([drafted].into_iter().chain(self.routes.hop(id, why)).collect()))
     }
 
     /// Decides that a question goes to a person: a lead passes it on, and may raise its class; or a person answers it
@@ -223,14 +228,28 @@ impl Shared {
         };
         let over = self.routes.with_lead.iter().filter(is_over);
         let told = untold.map(|(id, _)| (id.clone(), true)).chain(over.map(|id| (id.clone(), false)));
-        told.filter_map(move |(question, is_new)| {
+        let informed = self.end_to_tell().and_then(|end| {
+            let lead = self.created.lead.clone()?;
+            Some(Want::LeadInformed { lead, end })
+        });
+        let told = told.filter_map(move |(question, is_new)| {
             let lead = lead.clone()?;
             Some(if is_new {
                 Want::LeadTold { lead, question }
             } else {
                 Want::LeadReleased { lead, question }
             })
-        })
+        });
+        told.chain(informed)
+    }
+
+    /// The end of the work that the lead has to be told of: only where the lead began the session, and did not end it
+    /// itself (LEAD-16).
+    fn end_to_tell(&self) -> Option<u32> {
+        let began = |lead: &SessionId| matches!(&self.created.by, By::Lead { name } if name == lead.as_str());
+        let is_its_own = self.created.lead.as_ref().is_some_and(began);
+        let has_ended = !self.is_going() && !self.routes.is_ended_by_lead;
+        (is_its_own && has_ended && self.ends > self.routes.informed).then_some(self.ends)
     }
 
     /// The open questions that the lead was told of and that are still with it.
@@ -291,6 +310,9 @@ impl Routes {
                 self.with_lead.insert(question.clone());
                 self.with(question, |route| route.is_told = true);
             }
+            Event::LeadInformed { end, .. } => self.informed = *end,
+            Event::Reported { .. } | Event::Failed { .. } => self.is_ended_by_lead = false,
+            Event::Cancelled { by, .. } => self.is_ended_by_lead = matches!(by, By::Lead { .. }),
             Event::LeadAsks { question } => self.with(question, |route| route.asks_since = Some(at)),
             Event::LeadReleased { question } => {
                 self.with_lead.remove(question);

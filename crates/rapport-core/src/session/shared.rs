@@ -3,15 +3,17 @@
 
 use jiff::Timestamp;
 
-use super::agent_turns::AgentTurns;
+use super::agent_turns::{AgentTurns, Turn};
 use super::budget::Spending;
 use super::handover::Handover;
 use super::hosts::Hosts;
+use super::offers::Offers;
 use super::rounds::AskedRounds;
 use super::routes::Routes;
 use super::stretch::WorkRecord;
 use crate::created::Created;
 use crate::id::QuestionId;
+use crate::message_queue::QueueTerms;
 use crate::permission::Rule;
 use crate::routing::Grounding;
 
@@ -34,10 +36,15 @@ pub(crate) struct Shared {
     pub(crate) handover: Handover,
     pub(crate) hosts: Hosts,
     pub(crate) routes: Routes,
+    pub(crate) offers: Offers,
+    /// How messages reached the agent of a conversation when it began.
+    pub(crate) queue_at_start: QueueTerms,
     /// The ground of the answer that follows in the same entry.
     pub(crate) grounded: Option<(QuestionId, Grounding)>,
     /// The number of times that the work has ended: it was reported, it failed, or it was cancelled.
     pub(crate) ends: u32,
+    /// When it last ended.
+    pub(crate) ended_at: Option<Timestamp>,
 }
 
 /// Whether a session has ended. Its progress is the flow's phase, which a failure does not change.
@@ -86,8 +93,11 @@ impl Shared {
             handover: Handover::default(),
             hosts: Hosts::default(),
             routes: Routes::default(),
+            offers: Offers::default(),
+            queue_at_start: created.terms.queue,
             grounded: None,
             ends: 0,
+            ended_at: None,
         }
     }
 
@@ -106,6 +116,7 @@ impl Shared {
 
     /// Whether the agent was stopped, so that nothing continues until a message comes or it is restarted.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.is_going() && self.turns.current().is_some_and(|turn| turn.stopped.is_some())
+        let is_stopped = |turn: &Turn| turn.stopped.is_some() && !turn.is_interrupted;
+        self.is_going() && self.turns.current().is_some_and(is_stopped)
     }
 }

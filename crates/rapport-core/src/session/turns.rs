@@ -105,6 +105,12 @@ impl TurnsFlow {
         self.latest_turn().filter(waits).filter(|_| self.is_resting(shared) && !self.is_undoing())
     }
 
+    /// The turn to which the agent replied in words, if nothing was planned since: the reply waits for an answer.
+    pub(crate) fn reply(&self, shared: &Shared) -> Option<&FileTurn> {
+        let waits = |turn: &&FileTurn| turn.stage == TurnStage::Complete && turn.words.is_some();
+        self.latest_turn().filter(waits).filter(|_| self.is_resting(shared) && !self.is_undoing())
+    }
+
     /// The turn that the agent is planning, or was planning when it failed.
     pub(crate) fn drafting(&self) -> Option<&FileTurn> {
         self.turns.iter().find(|turn| turn.stage == TurnStage::Planning)
@@ -249,7 +255,9 @@ impl FlowRules for TurnsFlow {
 
     fn status(&self, shared: &Shared) -> Option<Status> {
         match self.phase {
-            TurnsPhase::Resting if self.review(shared).is_some() => Some(Status::NeedsInput),
+            TurnsPhase::Resting if self.review(shared).or(self.reply(shared)).is_some() => {
+                Some(Status::NeedsInput)
+            }
             TurnsPhase::Resting if self.is_undoing() => Some(Status::Running),
             TurnsPhase::Resting => Some(Status::Idle),
             TurnsPhase::Running { .. } => Some(Status::Running),

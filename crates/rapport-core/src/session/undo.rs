@@ -134,6 +134,17 @@ impl WorkRecord {
         }
     }
 
+    /// Refuses to apply work that was undone, or is being undone: its workplace is gone, and the files do not have it.
+    pub(super) fn refuse_undone(&self, what: &'static str) -> Result<(), Refusal> {
+        self.refuse_while_undoing(what)?;
+        match self.undo {
+            WorkUndo::Done(_) => {
+                Err(Refusal::NotNow { what: what.into(), why: "its work was undone".into() })
+            }
+            WorkUndo::Not | WorkUndo::UnderWay(_) | WorkUndo::Refused(_) => Ok(()),
+        }
+    }
+
     pub(super) fn undo_wanted(&self) -> Option<Want> {
         match &self.undo {
             WorkUndo::UnderWay(states) => Some(Want::WorkUndone(states.clone())),

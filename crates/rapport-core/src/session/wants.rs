@@ -19,6 +19,7 @@ impl Shared {
         }
         let mut wants: Vec<_> =
             self.lead_wants().chain(self.record.wanted()).chain(flow.wants_always(self)).collect();
+        wants.extend(self.offers.rules_wanted(&self.rounds));
         if !self.is_going() {
             return wants;
         }
@@ -149,7 +150,7 @@ fn reply(round: &Round) -> Option<CallReply> {
         }
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => decision(first),
         Purpose::Elicit(_) => elicited(round),
-        Purpose::Confirm | Purpose::Budget { .. } => None,
+        Purpose::Confirm | Purpose::Budget { .. } | Purpose::Idle => None,
     }
 }
 

@@ -3,6 +3,7 @@
 //! Either the agent asks and makes the plan, or a planner asks before any agent runs (`planner.rs`). After the work,
 //! a message can ask for more, and the agent continues in the same conversation: another stretch of work.
 
+mod idle;
 mod planner;
 mod text_question;
 
@@ -246,6 +247,7 @@ impl FlowRules for WorkFlow {
     ) -> Result<Vec<Event>, Refusal> {
         match item.question.purpose {
             Purpose::Confirm => self.after_confirmation(shared, answer, by),
+            Purpose::Idle => Ok(self.after_idle(shared, answer).into_iter().collect()),
             Purpose::Clarify => {
                 let turn = self.after_answer_in_text(shared, (round, item), answer, by);
                 Ok(turn.map_or_else(|| self.after_planned_answer(shared, round, item), |turn| vec![turn]))
@@ -270,7 +272,7 @@ impl FlowRules for WorkFlow {
         Some(vec![decline(turn, call, reason, questions)])
     }
 
-    fn after_turn(&self, shared: &Shared, turn: &Turn, result: &str) -> Vec<Event> {
+    fn after_turn(&self, shared: &Shared, turn: &Turn, result: &str, _: Timestamp) -> Vec<Event> {
         let unread = self.after_unread(shared, turn);
         if unread.is_none()
             && let Some(asked) = self.ask_in_text(shared, turn, result)
@@ -278,7 +280,8 @@ impl FlowRules for WorkFlow {
             return vec![asked];
         }
         if self.phase != WorkPhase::Clarifying {
-            return unread.into_iter().collect();
+            let next = unread.or_else(|| self.ask_when_idle(shared, result));
+            return next.into_iter().collect();
         }
         let proposed = (!self.is_proposed).then(|| self.propose(shared, result));
         let next = unread.unwrap_or_else(|| ask_for_confirmation(shared));
@@ -308,6 +311,10 @@ impl FlowRules for WorkFlow {
                 self.phase = if self.is_begun() { WorkPhase::Reporting } else { WorkPhase::Confirming };
             }
             // The turn that ended was not the last one.
+            Event::Asked { questions, .. } if questions.iter().any(|q| q.purpose == Purpose::Idle) => {
+                self.phase = WorkPhase::Working;
+            }
+            fact if Self::is_finished_by(shared, fact) => self.phase = WorkPhase::Reporting,
             Event::Asked { asker, questions, .. } if Self::are_in_text(asker, questions) => {
                 self.phase = if self.is_begun() { WorkPhase::Working } else { WorkPhase::Clarifying };
             }

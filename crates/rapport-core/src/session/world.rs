@@ -25,7 +25,7 @@ impl Shared {
             World::Found(found) => {
                 self.turns.lost_agent().into_iter().chain(flow.found(self, found)).collect()
             }
-            World::Tick => self.tick(now),
+            World::Tick => self.tick(flow, now),
             World::Baseline { turn, baseline } => {
                 let fact = || Event::Baselined { turn: *turn, baseline: baseline.clone() };
                 flow.needs_baseline(self, *turn).then(fact).into_iter().collect()
@@ -40,7 +40,13 @@ impl Shared {
                 let is_news = !self.rounds.granted.contains(question);
                 is_news.then(|| Event::Granted { question: question.clone() }).into_iter().collect()
             }
+            World::AnswerRuled { question } => self.offers.rule_kept(question),
             World::LeadTold { question, outcome } => self.lead_told(question, outcome),
+            World::LeadInformed { end, outcome } => {
+                let is_news = *end > self.routes.informed;
+                let fact = || Event::LeadInformed { end: *end, failure: outcome.clone().err() };
+                is_news.then(fact).into_iter().collect()
+            }
             World::LeadAsks { question } => self.lead_asks(question),
             World::LeadReleased { question } => self.routes.lead_released(question),
             World::Merged { outcome } => self.handover.on_merged(outcome),
@@ -77,14 +83,14 @@ impl Shared {
 
     /// When the passing of time alone changes something, if ever: a waiting process cools, a question expires or
     /// moves on.
-    pub(super) fn deadline(&self) -> Option<Timestamp> {
+    pub(super) fn deadline(&self, flow: &dyn FlowRules) -> Option<Timestamp> {
         if !self.is_going() {
             return None;
         }
         let cooling =
             self.coolable().and_then(|round| round.hot_since.checked_add(self.created.terms.hot).ok());
         let expiring = self.rounds.open().filter_map(|round| self.expiry(round));
-        expiring.chain(cooling).chain(self.next_step()).min()
+        expiring.chain(cooling).chain(self.next_step()).chain(flow.deadline(self)).min()
     }
 
     /// The call that the process could park right now.
@@ -96,7 +102,7 @@ impl Shared {
         self.turns.lost_agent().into_iter().chain(flow.lost(self)).collect()
     }
 
-    fn tick(&self, now: Timestamp) -> Vec<Event> {
+    fn tick(&self, flow: &dyn FlowRules, now: Timestamp) -> Vec<Event> {
         if !self.is_going() {
             return Vec::new();
         }
@@ -116,6 +122,7 @@ impl Shared {
         // A question that expires now must not move on as well. After an expiry, the remaining questions move on at
         // the next tick.
         facts.extend(self.overdue(now).into_iter().filter(|_| !is_expired));
+        facts.extend(flow.tick(self, now));
         facts
     }
 

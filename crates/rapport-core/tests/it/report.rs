@@ -186,11 +186,11 @@ fn file_10_every_status_is_read_back() {
 fn file_31_a_plan_that_is_skipped_changes_nothing_and_says_why() {
     let text = plan("### READ\n- Resource: a\n")
         .replace("## Action", "## Active Context\n[+] a\n## Memos\n[+] b\n## Action");
-    let mut skipped = Report::nothing_done(&parse(&text), "plan.md", Overall::Skipped, "Think again", at(0));
+    let mut skipped = Report::skipped(&parse(&text), "plan.md", at(0));
     skipped.message = Some("Use\n```\nless\n```".into());
     let written = skipped.to_string();
     assert!(written.contains("- **Actions:** 1 Total / 0 Approved / 1 Skipped\n"), "{written}");
-    assert!(written.ends_with("- **Reason:** Think again\n- **File Path:** a\n"), "{written}");
+    assert!(written.ends_with("- **Reason:** the plan was skipped\n- **File Path:** a\n"), "{written}");
     let applied = Report::applied(&written);
     assert_eq!((applied.context, applied.memos), (vec![], vec![]));
     assert_eq!(applied.message.as_deref(), Some("Use\n```\nless\n```"));

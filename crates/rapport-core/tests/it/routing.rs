@@ -1,7 +1,9 @@
 //! Who is asked what: the class of two hundred questions, the way of a question in stories, the tables of the page, and any
 //! story at all.
 
+mod idle;
 mod labelled;
+mod offers;
 mod page;
 mod stories;
 mod whatever;

@@ -11,6 +11,7 @@ mod in_text;
 mod log;
 mod planner;
 mod progress;
+mod queue;
 mod rounds;
 mod saying;
 mod stopping;

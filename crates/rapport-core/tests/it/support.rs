@@ -358,6 +358,12 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::Heard { turn: Some(turn), text, by, .. } => format!("heard {text} from {by} in turn {turn}"),
         Event::Heard { text, by, .. } => format!("heard {text} from {by}"),
         Event::Read { message, .. } => format!("message {message} read"),
+        Event::Interrupted { turn, by } => format!("turn {turn} interrupted by {by}"),
+        Event::Dropped { is_summarized: true } => "the oldest dropped and summarized".into(),
+        Event::Dropped { is_summarized: false } => "the oldest dropped".into(),
+        Event::Offered { question, earlier } => format!("{question} offered {}", earlier.question),
+        Event::AnswerRuled { question, by } => format!("{question} always answered so, says {by}"),
+        Event::AnswerRuleKept { question } => format!("the rule of {question} kept"),
         Event::Stopped { turn, by } => format!("turn {turn} stopped by {by}"),
         Event::Outlined { goal, description } => format!("outlined: {goal}/{description}"),
         Event::Unchecked { reason } => format!("unchecked: {reason}"),
@@ -394,6 +400,7 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
             format!("{question} ({}) to {to}: {}", class.word(), why.in_words())
         }
         Event::LeadTold { question } => format!("lead told of {question}"),
+        Event::LeadInformed { end, .. } => format!("lead informed of end {end}"),
         Event::LeadAsks { question } => format!("lead asks about {question}"),
         Event::LeadReleased { question } => format!("lead released from {question}"),
         Event::Drafted { question, answer, by, because } => {
@@ -465,7 +472,9 @@ fn want_in_words(want: &Want) -> String {
         Want::HostsAllowed(hosts) => format!("{} reachable", hosts.join(", ")),
         Want::AgentParked { call, .. } => format!("parked at {call}"),
         Want::Granted { question, rule, by } => format!("{rule} granted by {by} in {question}"),
+        Want::AnswerRuled { question, by, .. } => format!("the answer to {question} given always, by {by}"),
         Want::LeadTold { lead, question } => format!("{lead} told of {question}"),
+        Want::LeadInformed { lead, end } => format!("{lead} informed of end {end}"),
         Want::LeadReleased { lead, question } => format!("{lead} released from {question}"),
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
         Want::QuestionRound(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),

@@ -110,7 +110,7 @@ impl ActionBatch<'_> {
         let mut actions = Vec::new();
         let mut course = Course::On;
         for (n, action) in self.plan.actions.iter().enumerate() {
-            if let (Course::On, true) = (&course, stop.is_told()) {
+            if let (Course::On, true) = (&course, stop.is_signalled()) {
                 course = Course::Paused("the batch was stopped before it".to_owned());
             }
             let known = known(journaled.journal.facts(), n);

@@ -8,7 +8,7 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::fs::{self, TryLockError};
+use std::fs;
 use std::io::{self, BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -217,10 +217,8 @@ impl Journal {
         private_folder(directory).map_err(io_error("create the directory", directory))?;
         let path = directory.join("journal.jsonl");
         let mut log = AppendLog::open_or_create(&path).map_err(io_error("open", &path))?;
-        match log.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(JournalError::Busy { path: directory.to_owned() }),
-            Err(TryLockError::Error(error)) => return Err(io_error("lock", &path)(error)),
+        if !log.try_lock().map_err(io_error("lock", &path))? {
+            return Err(JournalError::Busy { path: directory.to_owned() });
         }
         let mut sealing = Sealing::new(seals, scope(directory));
         let mut verifier = sealing.verifier().map_err(io_error("check the seals of", &path))?;
@@ -271,10 +269,9 @@ impl Journal {
         }
     }
 
-    /// Whether a writer has the journal's lock. The check takes the lock, shared, for an instant.
+    /// Whether a writer has the journal's lock.
     pub fn is_held(directory: &Path) -> bool {
-        let journal = open_own(&directory.join("journal.jsonl"));
-        journal.is_ok_and(|journal| matches!(journal.try_lock_shared(), Err(TryLockError::WouldBlock)))
+        AppendLog::is_locked(&directory.join("journal.jsonl")).unwrap_or(false)
     }
 
     /// Whether this directory contains a batch. A kill in the middle of its first line leaves a journal of a batch

@@ -26,7 +26,7 @@ pub struct Undone {
     /// Restored or removed files that changed while a command ran, by the command or otherwise, and where a copy of
     /// that state is.
     pub set_aside: BTreeMap<String, PathBuf>,
-    /// Actions that cannot be undone, such as `EXECUTE cargo test`.
+    /// What cannot be undone, such as `other effects of EXECUTE cargo test`.
     pub remaining: Vec<String>,
 }
 
@@ -100,7 +100,7 @@ pub fn undo(site: &BatchSite, later: LaterChanges) -> Result<Undone, UndoError> 
     work.restore(&root, &journal, &past.id)?;
     remove_emptied(&root, &past.directories);
     journal.note(Fact::Undone)?;
-    Ok(work.told(&past, &journal))
+    Ok(work.combined_result(&past, &journal))
 }
 
 /// The result of a completed undo, from the facts of its journal: the process that did it may have been killed before
@@ -167,8 +167,11 @@ impl Past {
                 Fact::Began { n, intent: Some(intent), .. } => {
                     intent.all().for_each(|intent| past.began_file(&mut files, *n, intent, &facts[at + 1..]));
                 }
-                Fact::Began { what, intent: None, .. } => {
-                    past.remaining.extend(fact.is_irreversible().then(|| what.clone()));
+                Fact::Began { n, what, intent: None, .. } if fact.is_irreversible() => {
+                    // Of a command with a snapshot, the changes to files are known and undone.
+                    let is_known = |fact: &Fact| matches!(fact, Fact::Snapshot { n: of, .. } if of == n);
+                    let other = if facts.iter().any(is_known) { "other effects of " } else { "" };
+                    past.remaining.push(format!("{other}{what}"));
                 }
                 Fact::Changed { files: changed } => {
                     for (name, digest) in changed {
@@ -186,7 +189,11 @@ impl Past {
                     past.began = true;
                     past.keep.extend(keep.iter().cloned());
                 }
-                Fact::Snapshot { .. } | Fact::Ended { .. } | Fact::Finished | Fact::Undone => {}
+                Fact::Began { intent: None, .. }
+                | Fact::Snapshot { .. }
+                | Fact::Ended { .. }
+                | Fact::Finished
+                | Fact::Undone => {}
             }
         }
         past.files = files.into_values().collect();
@@ -297,7 +304,7 @@ impl<'a> Work<'a> {
     }
 
     /// The combined result of this undo and of an interrupted one before.
-    fn told(&self, past: &Past, journal: &Journal) -> Undone {
+    fn combined_result(&self, past: &Past, journal: &Journal) -> Undone {
         let kept = self.kept.iter().chain(&past.left).cloned().collect();
         let mut undone = Undone { kept, remaining: past.remaining.clone(), ..Undone::default() };
         for file in self.remove.iter().chain(&self.restore).chain(&self.already) {

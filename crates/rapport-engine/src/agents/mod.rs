@@ -1,8 +1,8 @@
 //! Agents: the programs that do the work, behind one trait. `tests/it/contract/agent.rs` runs the same stories on every
 //! agent.
 
-pub mod by_name;
 pub mod claude;
+pub mod registry;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::workers::keeper::mark::Mark;
 use crate::workers::local::Directory;
 
 pub use crate::workers::keeper;
-pub use by_name::{AgentKind, AgentKinds, AgentSetup, AgentsByName, Environment};
+pub use registry::{AgentKind, AgentKinds, AgentSetup, AgentsByName, Environment};
 
 impl AgentKinds {
     /// The kinds that come with Rapport. A new kind needs a line here and its module above.

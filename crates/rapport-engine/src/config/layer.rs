@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use jiff::SignedDuration;
+use rapport_core::message_queue::{DropPolicy, QueueMode};
 use rapport_core::routing::Policy;
 use rapport_settings::{Dollars, Setting, one_of, section};
 
@@ -98,7 +99,57 @@ section! {
         /// How long the person has before others are asked as well (`30m`); by default no others are asked.
         person_time: SignedDuration, Trusted, Shown;
     }
+    sections {
+        queue: LeadQueueLayer;
+    }
+}
+
+section! {
+    /// Settings of messages to a lead, or another conversation, whose agent works.
+    pub struct LeadQueueLayer in "lead.queue.", blank variables: Value {
+        /// How they reach the agent: `steer`, `followup`, `collect`, `steer-backlog` or `interrupt`.
+        mode: LeadQueueMode, Trusted, Shown;
+        /// How long it has to be quiet before messages that wait become a turn (`1s`).
+        debounce: SignedDuration, Trusted, Shown;
+        /// How many messages may wait.
+        cap: LeadQueueCap, Trusted, Shown;
+        /// Which message gives way when more come: `old`, `new` or `summarize`.
+        drop: LeadQueueDrop, Trusted, Shown;
+    }
     sections {}
+}
+
+/// How messages reach an agent at work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeadQueueMode(pub QueueMode);
+
+impl Setting for LeadQueueMode {
+    fn parse(word: &str) -> Result<Self, String> {
+        one_of(word, &QueueMode::ALL.map(|mode| (mode.word(), Self(mode))))
+    }
+}
+
+/// Which message gives way when too many wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeadQueueDrop(pub DropPolicy);
+
+impl Setting for LeadQueueDrop {
+    fn parse(word: &str) -> Result<Self, String> {
+        one_of(word, &DropPolicy::ALL.map(|policy| (policy.word(), Self(policy))))
+    }
+}
+
+/// How many messages may wait: at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LeadQueueCap(pub u32);
+
+impl Setting for LeadQueueCap {
+    fn parse(word: &str) -> Result<Self, String> {
+        match u32::parse(word)? {
+            0 => Err("it must be at least 1".to_owned()),
+            cap => Ok(Self(cap)),
+        }
+    }
 }
 
 /// A policy for the questions of sessions with a lead.

@@ -4,7 +4,7 @@
 mod layer;
 mod places;
 mod planner;
-mod reported;
+mod settings_report;
 mod trust;
 mod worker;
 
@@ -14,13 +14,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use rapport_core::message_queue::QueueTerms;
 use rapport_core::routing::{Policy, RoutingTerms};
 use rapport_settings::{Document, Dollars, May, Section as _, words};
 
 use crate::projects::trust::{Brought, Trust, TrustLevel};
 use crate::workers::WorkerKinds;
 
-use layer::StoreName;
+use layer::{LeadQueueLayer, StoreName};
 
 pub use layer::{
     AgentLayer, ContextLayer, ExecutionLayer, Layer, LeadLayer, LeadPolicy, Notify, QuestionsLayer,
@@ -29,7 +30,7 @@ pub use layer::{
 pub use places::{home, link_outward, project};
 pub use planner::{PlannerLayer, PlannerVia};
 pub use rapport_settings::{ConfigError, Declared, Secret, Sources, duration};
-pub use reported::{ReportedSetting, reported_settings};
+pub use settings_report::{ReportedSetting, reported_settings};
 pub use worker::{NetworkName, WorkerLayer};
 
 /// The word for the scripted agent in `agent.command`.
@@ -76,6 +77,8 @@ pub struct Settings {
     pub lead_policy: Policy,
     /// The times and limits of asking a lead.
     pub routing: RoutingTerms,
+    /// How messages reach the agent of a conversation while it works.
+    pub queue: QueueTerms,
     /// Settings of the planner.
     pub planner: PlannerLayer,
     /// The project that `serve` serves, if set.
@@ -140,6 +143,7 @@ impl Settings {
             questions_in_text: all.questions.in_text.unwrap_or(false),
             lead_policy: all.lead.policy.map_or(Policy::Assist, |named| named.0),
             routing: routing(&all.lead),
+            queue: queue(&all.lead.queue),
             planner: all.planner,
             serve_project: all.serve.project,
             serve_projects: all.serve.projects.unwrap_or_default(),
@@ -177,6 +181,17 @@ fn routing(said: &LeadLayer) -> RoutingTerms {
         lead_time: said.time.unwrap_or(usual.lead_time),
         per_hour: said.per_hour.unwrap_or(usual.per_hour),
         person_time: said.person_time,
+    }
+}
+
+/// How messages reach the agent of a conversation while it works.
+fn queue(said: &LeadQueueLayer) -> QueueTerms {
+    let usual = QueueTerms::default();
+    QueueTerms {
+        mode: said.mode.map_or(usual.mode, |named| named.0),
+        debounce: said.debounce.unwrap_or(usual.debounce),
+        cap: said.cap.map_or(usual.cap, |cap| cap.0),
+        drop: said.drop.map_or(usual.drop, |named| named.0),
     }
 }
 

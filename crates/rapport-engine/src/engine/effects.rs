@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rapport_core::{
-    Aim, ApplyTo, By, Changes, Created, Existing, Merged, NotMerged, PlanFile, ProgressFile, QuestionId,
-    RoundId, Rule, SessionId, TurnId, UndoProblem, Want, World,
+    Aim, ApplyTo, By, Changes, Created, EarlierAnswer, Existing, Merged, NotMerged, PlanFile, ProgressFile,
+    QuestionId, RoundId, Rule, SessionId, TurnId, UndoProblem, Want, World,
 };
 
 use super::turn_effects;
 use crate::clock::Clock;
+use crate::projects::earlier_answers::AnswerRules;
 use crate::projects::grants::{Grant, Grants};
 use crate::stores::{Attacher, Store};
 use crate::turns::Workshop;
@@ -45,8 +46,11 @@ pub(super) enum Effect {
     UndoWork,
     NoteLeft,
     Grant(QuestionId),
+    RuleAnswer(QuestionId),
     /// Asks the lead, or withdraws the question.
     ReachLead(QuestionId),
+    /// Tells the lead that the work ended.
+    InformLead(u32),
 }
 
 impl Effect {
@@ -68,6 +72,8 @@ impl Effect {
             Want::WorkUndone(_) => Some(Effect::UndoWork),
             Want::WorkLeft => Some(Effect::NoteLeft),
             Want::Granted { question, .. } => Some(Effect::Grant(question.clone())),
+            Want::AnswerRuled { question, .. } => Some(Effect::RuleAnswer(question.clone())),
+            Want::LeadInformed { end, .. } => Some(Effect::InformLead(*end)),
             Want::LeadTold { question, .. } | Want::LeadReleased { question, .. } => {
                 Some(Effect::ReachLead(question.clone()))
             }
@@ -102,7 +108,9 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         | Want::Filed { .. }
         | Want::LeadTold { .. }
         | Want::LeadReleased { .. }
+        | Want::LeadInformed { .. }
         | Want::Granted { .. }
+        | Want::AnswerRuled { .. }
         | Want::Cleared
         | Want::WorkUndone(_)
         | Want::Replied { .. }
@@ -171,6 +179,17 @@ fn attempt(want: &Want, context: &EffectContext) -> Result<World, String> {
             Ok(World::WorkUndone { outcome: undone.map_err(problem) })
         }
         Want::Granted { question, rule, by } => grant(context, question, rule, by),
+        Want::AnswerRuled { question, text, answer, by } => rule_answer(
+            context,
+            EarlierAnswer {
+                text: text.clone(),
+                answer: answer.clone(),
+                by: by.clone(),
+                session: context.session.clone(),
+                question: question.clone(),
+                at: context.clock.now(),
+            },
+        ),
         Want::PlanSaved(_)
         | Want::Filed { .. }
         | Want::PlanChecked { .. }
@@ -178,6 +197,7 @@ fn attempt(want: &Want, context: &EffectContext) -> Result<World, String> {
         | Want::Undone { .. }
         | Want::LeadTold { .. }
         | Want::LeadReleased { .. }
+        | Want::LeadInformed { .. }
         | Want::AgentRunning(_)
         | Want::Replied { .. }
         | Want::AgentParked { .. }
@@ -226,6 +246,13 @@ fn grant(context: &EffectContext, question: &QuestionId, rule: &Rule, by: &By) -
     let kept = Grants::of(&context.home, Path::new(&context.created.project)).add(grant);
     kept.map_err(|e| format!("cannot store the permission rule of this project: {e}"))?;
     Ok(World::Granted { question: question.clone() })
+}
+
+fn rule_answer(context: &EffectContext, rule: EarlierAnswer) -> Result<World, String> {
+    let question = rule.question.clone();
+    let kept = AnswerRules::of(&context.home, Path::new(&context.created.project)).add(rule);
+    kept.map_err(|e| format!("cannot store the answer as a rule of this project: {e}"))?;
+    Ok(World::AnswerRuled { question })
 }
 
 /// Records the state before a turn. Work does not begin without it; a conversation and the writing of a progress file

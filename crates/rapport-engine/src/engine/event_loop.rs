@@ -1,7 +1,7 @@
 //! The event loop: it owns all sessions of the process.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt as _, StreamExt as _};
 use rapport_core::{
-    Act, AgentDid, Aim, Created, DayBudget, Entry, Event, FoundTurns, Input, Purpose, QuestionRound, Refusal,
-    Rule, Session, SessionId, TurnId, World, ruled_by_project,
+    Act, AgentDid, Aim, Created, DayBudget, Entry, Event, FoundTurns, Input, Offerable, Purpose,
+    QuestionRound, Refusal, Rule, Session, SessionId, TurnId, World, ruled_by_project,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -27,6 +27,7 @@ use super::spending::DailySpending;
 use rapport_door::{Doing, Seal, Seen, Update, variant};
 
 use crate::agents::{AgentReport, Command, Parking, Patience, Report, RunId};
+use crate::projects::earlier_answers::{AnswerRules, EarlierAnswers};
 use crate::projects::grants::Grants;
 use crate::stores::{Log, Store, StoreError};
 use crate::turns::{Folder, TurnError, Workshop, discovery};
@@ -484,8 +485,10 @@ impl EventLoop {
                     let Some(mut log) = hosted.log.take() else { return };
                     let id = id.clone();
                     let rules = project_rules(&facts, &self.parts.home, hosted.session.project());
+                    let earlier = Earlier::of(&facts, &id, &hosted.session, &self.parts.home);
                     let stored = async move {
-                        let outcome = log.append(now, with_ruled(facts, rules).await).await;
+                        let facts = with_earlier(with_ruled(facts, rules).await, earlier).await;
+                        let outcome = log.append(now, facts).await;
                         Done::Stored { id, log, outcome, incoming }
                     };
                     self.storing.push(stored.boxed());
@@ -796,4 +799,34 @@ async fn with_ruled(facts: Vec<Event>, rules: Option<Grants>) -> Vec<Event> {
 fn ruled(facts: &[Event], grants: &Grants) -> Vec<Event> {
     let rules: Vec<Rule> = grants.list().unwrap_or_default().into_iter().map(|grant| grant.rule).collect();
     ruled_by_project(facts, &rules)
+}
+
+/// What earlier answers may add to facts that are about to be stored.
+struct Earlier {
+    offerable: Vec<Offerable>,
+    home: PathBuf,
+    project: PathBuf,
+}
+
+impl Earlier {
+    /// `None` if these facts ask nothing that was perhaps answered before.
+    fn of(facts: &[Event], id: &SessionId, session: &Session, home: &Path) -> Option<Self> {
+        let offerable = Offerable::all_in(facts, id, session);
+        let (home, project) = (home.to_owned(), PathBuf::from(session.project()));
+        (!offerable.is_empty()).then_some(Self { offerable, home, project })
+    }
+
+    /// The facts that earlier answers add. Answers that cannot be read are not offered. Blocks.
+    fn offered(self) -> Vec<Event> {
+        let answers = EarlierAnswers::of(&self.home, &self.project).list().unwrap_or_default();
+        let rules = AnswerRules::of(&self.home, &self.project).list().unwrap_or_default();
+        self.offerable.into_iter().filter_map(|one| one.offered(&answers, &rules)).collect()
+    }
+}
+
+/// The facts, and what earlier answers add to them.
+async fn with_earlier(facts: Vec<Event>, earlier: Option<Earlier>) -> Vec<Event> {
+    let Some(earlier) = earlier else { return facts };
+    let added = tokio::task::spawn_blocking(move || earlier.offered()).await;
+    facts.into_iter().chain(added.unwrap_or_default()).collect()
 }

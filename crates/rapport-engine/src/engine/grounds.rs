@@ -134,3 +134,189 @@ fn short(line: &str) -> String {
         None => line.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use jiff::SignedDuration;
+    use rapport_core::{
+        Answer, Asker, CallId, ConversationId, Created, LearningKind, Purpose, Question, RoundId, TurnId,
+    };
+    use rapport_door::{ContextUpdate, Projects as _};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::stores::Holder;
+    use crate::stores::memory::Memory;
+    use crate::workers::history::commits;
+
+    /// A project, and the sessions in it.
+    struct Scene {
+        folder: TempDir,
+        store: Memory,
+    }
+
+    impl Scene {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir(folder.path().join("app")).unwrap();
+            Self { folder, store: Memory::new() }
+        }
+
+        fn project(&self) -> PathBuf {
+            self.folder.path().join("app").canonicalize().unwrap()
+        }
+
+        fn write(&self, path: &str, content: &str) {
+            fs::write(self.project().join(path), content).unwrap();
+        }
+
+        /// A session with these facts after its first one.
+        async fn session(&self, name: &str, lead: Option<&SessionId>, facts: Vec<Event>) -> SessionId {
+            let project = self.project().display().to_string();
+            let created = Created::new(name.into(), project, ConversationId::new("c"), ann());
+            let created = Created { lead: lead.cloned(), ..created };
+            let facts = [Event::Created(created)].into_iter().chain(facts).collect();
+            let holder = Holder::this_process(None);
+            let (id, ..) = self.store.create(name, Timestamp::now(), facts, &holder).await.unwrap();
+            id
+        }
+
+        fn known(&self) -> KnownProjects {
+            KnownProjects::new(self.folder.path().join("home"), Clock::system(), commits)
+        }
+
+        /// What a ground of this lead is found to be, in a session that begins in an hour.
+        async fn found(&self, lead: &SessionId, ground: &str) -> Option<String> {
+            self.found_since(lead, ground, SignedDuration::from_hours(1)).await
+        }
+
+        async fn found_since(&self, lead: &SessionId, ground: &str, after: SignedDuration) -> Option<String> {
+            let site = GroundSite {
+                store: Arc::new(self.store.clone()),
+                lead: lead.clone(),
+                project: self.project(),
+                began: Timestamp::now().checked_add(after).unwrap(),
+                known: self.known(),
+            };
+            site.find(&ground.parse().ok()?).await.map(|found| found.quote)
+        }
+    }
+
+    fn ann() -> By {
+        By::Person { channel: "terminal".into(), id: "ann".into() }
+    }
+
+    fn used(tool: &str, what: &str, kind: ToolUse) -> Event {
+        Event::Used { turn: TurnId(1), tool: tool.into(), what: what.into(), kind }
+    }
+
+    /// A question, with its answer by somebody.
+    fn answered(text: &str, purpose: Purpose, by: By) -> Vec<Event> {
+        let id = QuestionId::new("q1");
+        let question = Question {
+            id: id.clone(),
+            text: text.into(),
+            header: None,
+            options: Vec::new(),
+            multi: false,
+            free_text: true,
+            purpose,
+        };
+        let asker = Asker::Agent { turn: TurnId(1), call: CallId::new("c1"), parkable: true };
+        let answer = Answer { values: Vec::new(), text: Some("Blue".into()) };
+        vec![
+            Event::Asked { round: RoundId(1), asker, questions: vec![question] },
+            Event::Answered { question: id, answer, by },
+        ]
+    }
+
+    /// Lines of a file count if the lead has read that very file, and nobody changed it since the session began.
+    #[tokio::test]
+    async fn a_file_counts_only_as_the_lead_has_read_it() {
+        let scene = Scene::new();
+        scene.write("style.md", "# Style\nBlue.\n\u{1b}[31mRed.\n");
+        scene.write("other.md", "Green.\n");
+        scene.write(".env", "KEY=1\n");
+        scene.write("credentials.txt", "x\n");
+        fs::write(scene.folder.path().join("outside.md"), "Outside.\n").unwrap();
+        std::os::unix::fs::symlink(scene.folder.path().join("outside.md"), scene.project().join("link.md"))
+            .unwrap();
+        let style = scene.project().join("style.md").display().to_string();
+        let read = ["./style.md", ".env", "credentials.txt", "../outside.md", "link.md", "gone.md"];
+        let mut facts: Vec<_> = read.iter().map(|path| used("Read", path, ToolUse::Reads)).collect();
+        facts.push(used("Grep", "other.md", ToolUse::Other));
+        let lead = scene.session("lead", None, facts).await;
+        assert_eq!(scene.found(&lead, "file:style.md:2").await.as_deref(), Some("Blue."));
+        let quote = scene.found(&lead, "file:style.md:2-3").await.unwrap();
+        assert!(quote.starts_with("Blue.") && !quote.contains(['\u{1b}', '\n']), "{quote:?}");
+        assert_eq!(scene.found(&lead, &format!("file:{style}:2")).await, None, "not a path of the project");
+        for none in [
+            "file:other.md:1",
+            "file:style.md:9",
+            "file:style.md:2-9",
+            "file:style.md:1-41",
+            "file:.env:1",
+            "file:credentials.txt:1",
+            "file:../outside.md:1",
+            "file:link.md:1",
+            "file:gone.md:1",
+        ] {
+            assert_eq!(scene.found(&lead, none).await, None, "{none}");
+        }
+        // The agent that asks may have written it.
+        let before = SignedDuration::from_hours(-1);
+        assert_eq!(scene.found_since(&lead, "file:style.md:2", before).await, None);
+    }
+
+    /// An answer counts if a person gave it, to the lead or in a session that it leads, and it may be quoted.
+    #[tokio::test]
+    async fn an_answer_counts_only_if_a_person_gave_it_below_this_lead() {
+        let scene = Scene::new();
+        let clarify = |text, by| answered(text, Purpose::Clarify, by);
+        let lead = scene.session("lead", None, clarify("Which colour?", ann())).await;
+        let led = scene.session("led", Some(&lead), clarify("Which shade?", ann())).await;
+        let elsewhere = scene.session("elsewhere", None, clarify("Which shade?", ann())).await;
+        let by_lead = By::Lead { name: lead.to_string() };
+        let own = scene.session("own", Some(&lead), clarify("Which shade?", by_lead)).await;
+        let by_rule = scene.session("rule", Some(&lead), clarify("Which?", By::written_rule("r"))).await;
+        let secret = scene.session("secret", Some(&lead), clarify("What is the password?", ann())).await;
+        let plan = scene.session("plan", Some(&lead), answered("Start?", Purpose::Confirm, ann())).await;
+        let ground = |id: &SessionId| format!("answer:{id}/q1");
+        assert_eq!(scene.found(&lead, &ground(&lead)).await.as_deref(), Some("Which colour? Blue"));
+        assert_eq!(scene.found(&lead, &ground(&led)).await.as_deref(), Some("Which shade? Blue"));
+        for none in [&elsewhere, &own, &by_rule, &secret, &plan] {
+            assert_eq!(scene.found(&lead, &ground(none)).await, None, "{none}");
+        }
+        for none in [format!("answer:{lead}/q2"), "answer:20200101-invented/q1".to_owned()] {
+            assert_eq!(scene.found(&lead, &none).await, None, "{none}");
+        }
+    }
+
+    /// A preference counts if it was in effect when the lead last read what is known about the project.
+    #[tokio::test]
+    async fn a_preference_counts_only_if_it_was_shown() {
+        let scene = Scene::new();
+        let project = scene.project().display().to_string();
+        let update =
+            ContextUpdate { learnings: vec![(LearningKind::Preference, "Use tabs".into())], from: None };
+        let loaded = scene.known().explore(&project).await.unwrap();
+        assert!(loaded.context.preferences.is_empty());
+        let loaded = scene.known().update(&project, &ann(), &update).await.unwrap();
+        let ground = format!("preference:{}", loaded.context.preferences[0].id);
+        let blind = scene.session("blind", None, Vec::new()).await;
+        assert_eq!(scene.found(&blind, &ground).await, None, "it was never shown");
+        let look = used("mcp__rapport__project_context", "load", ToolUse::Own);
+        let lead = scene.session("lead", None, vec![look]).await;
+        assert_eq!(scene.found(&lead, &ground).await.as_deref(), Some("Use tabs"));
+        assert_eq!(scene.found(&lead, "preference:invented").await, None);
+        // A tool of another program that has the same name shows nothing.
+        let other = used("mcp__other__project_context", "load", ToolUse::Other);
+        let fooled = scene.session("fooled", None, vec![other]).await;
+        assert_eq!(scene.found(&fooled, &ground).await, None);
+        scene.known().forget(&project, &ann(), "Use tabs").await.unwrap();
+        assert_eq!(scene.found(&lead, &ground).await, None, "it was revoked");
+    }
+}

@@ -51,6 +51,21 @@ impl EventLoop {
         });
     }
 
+    /// Tells the lead that began a session that its work ended. Runs off the loop.
+    pub(super) fn inform_lead(&mut self, id: &SessionId, lead: SessionId, end: u32) {
+        let effect = Effect::InformLead(end);
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
+        if !hosted.effects.insert(effect.clone()) {
+            return;
+        }
+        let act = Act::Say { text: hosted.session.announcement(id), id: Some(format!("end:{id}/{end}")) };
+        let (done, id, sessions) = (self.done_to.clone(), id.clone(), self.door());
+        tokio::spawn(async move {
+            let outcome = sessions.act(&lead, &By::routing(), &act).await.map(drop).map_err(in_words);
+            let _ = done.send(Done::Effect { id, effect, world: World::LeadInformed { end, outcome } });
+        });
+    }
+
     /// The door to all sessions of the store, with the loop's own behind it.
     fn door(&self) -> ProjectSessions {
         let parts = &self.parts;

@@ -88,6 +88,7 @@ impl EventLoop {
                     }
                 }
                 Want::LeadTold { .. } | Want::LeadReleased { .. } => self.reach_lead(id, &want),
+                Want::LeadInformed { lead, end } => self.inform_lead(id, lead, end),
                 Want::Checked { turn, command } => {
                     check = Some(turn);
                     self.check(id, turn, command);
@@ -103,6 +104,7 @@ impl EventLoop {
                 | Want::Merged { .. }
                 | Want::Applied { .. }
                 | Want::Granted { .. }
+                | Want::AnswerRuled { .. }
                 | Want::Filed { .. } => self.effect(id, want),
                 // Only after the agent has ended, or while it waits for another turn.
                 Want::Cleared | Want::WorkLeft | Want::WorkUndone(_) => {

@@ -1,24 +1,24 @@
 //! Cleans up workplaces that workers keep outside of the project and that are no longer needed (WORK-18). Those of
 //! sessions whose work was applied or discarded are cleared. Those that a killed host left running are stopped. Those
 //! that were not used for long are released, because their worker can make them again from what is stored. Before a
-//! workplace is stopped or released, its work is stored. The workplace of a session that another process holds is not
-//! touched.
+//! workplace is stopped or released, its work is stored: with its session or, if that does not exist, as a patch in
+//! Rapport's home. The workplace of a session that another process holds is not touched.
 
-use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::SignedDuration;
-use rapport_core::{Created, SessionId, WorkplaceState};
+use rapport_core::{By, Created, SessionId, WorkplaceState};
+use rapport_durable::{self as durable, FolderLock};
 use thiserror::Error;
 use tokio::task::{JoinError, spawn_blocking};
 use tracing::{info, warn};
 
 use super::conversation_store::WORK;
-use crate::clock::Clock;
+use crate::clock::{Clock, new_conversation};
 use crate::stores::{Attacher, Holder, Store, StoreError};
-use crate::workers::{StoredWorkplace, Worker, WorkerError};
+use crate::workers::{StoredWorkplace, Worker, WorkerError, file_error};
 
 /// The time after which an unused workplace is released.
 const UNUSED: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -52,6 +52,8 @@ pub struct Sweeper {
     /// The store of the sessions with such workplaces.
     pub store: Arc<dyn Store>,
     pub project: PathBuf,
+    /// Rapport's home, for the work of sessions that do not exist.
+    pub home: PathBuf,
     pub holder: Holder,
     pub clock: Clock,
 }
@@ -134,10 +136,14 @@ impl Sweeper {
             return Ok(());
         }
         info!(place = stored.name, ?fate, "a place is not needed");
-        if let (Some((created, attacher)), Fate::Stopped | Fate::Released) = (&session, fate) {
-            let work = work(self.worker.clone(), stored.session.clone(), created.clone()).await?;
-            if let Some(work) = work {
-                attacher.attach(WORK, work).await?;
+        if let Fate::Stopped | Fate::Released = fate {
+            let created =
+                session.as_ref().map_or_else(|| self.without_log(&stored), |(created, _)| created.clone());
+            let work = work(self.worker.clone(), stored.session.clone(), created).await?;
+            match (&session, work) {
+                (Some((_, attacher)), Some(work)) => attacher.attach(WORK, work).await?,
+                (None, Some(work)) if !work.is_empty() => self.store_patch(&stored, work).await?,
+                (_, Some(_) | None) => {}
             }
         }
         let (worker, created) = (self.worker.clone(), session.map(|(created, _)| created));
@@ -149,16 +155,39 @@ impl Sweeper {
         });
         Ok(done.await??)
     }
+
+    /// What is needed of the first fact of a session to find its workplace, if the session's log is missing.
+    fn without_log(&self, stored: &StoredWorkplace) -> Created {
+        let by = By::written_rule("what is left running is stopped");
+        let project = self.project.to_string_lossy().into_owned();
+        Created {
+            worker: stored.worker.into(),
+            ..Created::new(String::new(), project, new_conversation(), by)
+        }
+    }
+
+    async fn store_patch(&self, stored: &StoredWorkplace, work: Vec<u8>) -> Result<(), StraysError> {
+        let path = stray_patch(&self.home, stored);
+        let write = move || {
+            let folder = path.parent().unwrap_or(&path);
+            let written =
+                durable::private_folder(folder).and_then(|()| durable::replace_private(&path, &work));
+            written.map_err(file_error("write", &path))
+        };
+        Ok(spawn_blocking(write).await??)
+    }
 }
 
-/// Locks the workplaces of a project against other sweepers; `None` if another process has the lock. Where the system
-/// has no locks, every process sweeps.
-fn sweep_alone(project: &Path) -> Option<File> {
-    let folder = File::open(project).ok()?;
-    match folder.try_lock() {
-        Err(TryLockError::WouldBlock) => None,
-        Ok(()) | Err(TryLockError::Error(_)) => Some(folder),
-    }
+/// The file with the work of a workplace whose session does not exist. It is written before the workplace is stopped.
+pub fn stray_patch(home: &Path, stored: &StoredWorkplace) -> PathBuf {
+    // The name comes from the container engine.
+    let name: String = stored.name.chars().map(|c| if c == '/' { '_' } else { c }).collect();
+    home.join("strays").join(format!("{name}.patch"))
+}
+
+/// Locks the workplaces of a project against other sweepers; `None` if another process has the lock.
+fn sweep_alone(project: &Path) -> Option<FolderLock> {
+    FolderLock::take(project).ok().flatten()
 }
 
 /// The work in a workplace, if there is one with work.
@@ -181,14 +210,31 @@ async fn work(
     Ok(spawn_blocking(read).await??)
 }
 
-/// The workplaces of sessions that do not exist.
+/// Workplaces that no process looks after.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Strays {
+    /// Their sessions do not exist.
+    pub without_session: Vec<StoredWorkplace>,
+    /// They run, although no process runs their sessions, and nobody is in them.
+    pub without_host: Vec<StoredWorkplace>,
+}
+
+/// The workplaces of a project that no process looks after.
 pub async fn strays(
     worker: Arc<dyn Worker>,
     store: &dyn Store,
     project: &Path,
-) -> Result<Vec<StoredWorkplace>, StraysError> {
+) -> Result<Strays, StraysError> {
     let of = project.to_owned();
     let found = spawn_blocking(move || worker.kept(&of)).await??;
     let known = store.list().await?;
-    Ok(found.into_iter().filter(|stored| !known.contains(&stored.session)).collect())
+    let mut strays = Strays::default();
+    for stored in found {
+        if !known.contains(&stored.session) {
+            strays.without_session.push(stored);
+        } else if stored.is_running && !stored.is_visited && store.holder(&stored.session).await?.is_none() {
+            strays.without_host.push(stored);
+        }
+    }
+    Ok(strays)
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use futures_util::FutureExt as _;
-use rapport_core::{By, PastSession, Session};
+use rapport_core::{By, EarlierAnswer, PastSession, Session};
 use rapport_door::{
     ContextUpdate, KnownProject, LoadedProject, ProjectError, ProjectReply, Projects, Sessions,
 };
@@ -117,7 +117,11 @@ impl KnownProjects {
         let Ok(entries) = sessions.entries(id, 0).await else { return Ok(()) };
         let ends = PastSession::all_of(id, &entries);
         let Some(session) = Session::replay(&entries).filter(|_| !ends.is_empty()) else { return Ok(()) };
-        let view = session.view(id);
-        self.blocking(move |known| known.record(&view, ends)).await
+        let (view, answers) = (session.view(id), EarlierAnswer::all_of(id, &session));
+        self.blocking(move |known| {
+            known.keep_answers(&view.project, answers)?;
+            known.record(&view, ends)
+        })
+        .await
     }
 }

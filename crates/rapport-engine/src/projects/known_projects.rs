@@ -8,13 +8,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rapport_core::{
-    By, Learning, LearningKind, Observed, PastSession, ProjectContext, SessionId, Stale, View, slug,
+    By, EarlierAnswer, Learning, LearningKind, Observed, PastSession, ProjectContext, SessionId, Stale, View,
+    slug,
 };
 use rapport_door::{ContextUpdate, KnownProject, LoadedProject, ProjectError, Sessions};
 use rapport_durable as durable;
 use serde_json::Value;
 
 use super::context_file::{ContextFile, Finding, FoundFile, io_error};
+use super::earlier_answers::EarlierAnswers;
 use super::exploration::Exploration;
 use super::history::HistoryOf;
 use super::past_sessions;
@@ -278,6 +280,20 @@ impl KnownProjects {
     pub fn record(&self, view: &View, ends: Vec<PastSession>) -> Result<(), ProjectError> {
         let Some((_, folder)) = self.at_path(Path::new(&view.project))? else { return Ok(()) };
         self.record_in(&folder, view, ends)
+    }
+
+    /// Keeps the answers of people in a session of a project, to offer them later. Blocks.
+    pub(super) fn keep_answers(
+        &self,
+        project: &str,
+        answers: Vec<EarlierAnswer>,
+    ) -> Result<(), ProjectError> {
+        let project = Path::new(project);
+        // The answers belong to the directory; if it is gone, nothing can be asked there again.
+        if !project.is_dir() {
+            return Ok(());
+        }
+        EarlierAnswers::of(&self.home, project).add(answers).map_err(io_error("keep the answers of", project))
     }
 
     fn record_in(&self, folder: &Path, view: &View, ends: Vec<PastSession>) -> Result<(), ProjectError> {

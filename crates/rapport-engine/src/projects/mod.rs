@@ -3,6 +3,7 @@
 mod context_file;
 mod conventions;
 mod door;
+pub mod earlier_answers;
 pub mod exploration;
 pub mod files;
 pub mod gathering;

@@ -145,7 +145,7 @@ impl CommandProcess {
                     Ok(0) | Err(_) => open = false,
                 },
                 status = self.kept.gone() => break status,
-                () = stop.told(), if asked.is_none() => {
+                () = stop.signalled(), if asked.is_none() => {
                     asked = Some(Asked::Stopped);
                     deadline = self.ask_to_end();
                 }

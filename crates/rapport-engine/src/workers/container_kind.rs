@@ -20,7 +20,7 @@ use rapport_door::LimitWish;
 use rapport_settings::{ConfigError, Declared};
 
 use super::repositories::{kept_by_lfs, not_bundled};
-use super::separate_work::{include_left_out, include_wish};
+use super::separate_work::{include_left_out, include_wish, unreadable_left_out};
 use super::worktrees::WorktreeKind;
 use super::{NoWorkplace, WorkerKind, WorkerSetup, WorkerSources, Workers};
 use crate::projects::trust::{Brought, TrustLevel};
@@ -143,6 +143,7 @@ impl WorkerKind for ContainerKind {
     fn warnings(&self, project: &Path, setup: &WorkerSetup) -> Vec<String> {
         let mut warnings = submodules_left_out(project);
         warnings.extend(include_left_out(project, &setup.trust));
+        warnings.extend(unreadable_left_out(project));
         warnings.extend(pointers_only(project));
         warnings.extend(less_than_set(&self.settings));
         warnings.extend(caches_left_out(&self.settings));

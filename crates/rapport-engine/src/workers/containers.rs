@@ -25,7 +25,6 @@ mod transfer;
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, TryLockError};
 use std::io::{self, IsTerminal as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -37,16 +36,17 @@ use std::time::Duration;
 
 use rapport_core::{ApplyTo, Changes, Created, FileChange, Merged, NotMerged, SessionId};
 use rapport_door::WorkplaceNow;
-use rapport_durable as durable;
+use rapport_durable::{self as durable, FolderLock};
 
 use super::container_kind::{ContainerSettings, Limits, NAME, PROJECT};
 use super::git::{git, is_new_enough};
 use super::keeper::{self, door, mark};
+use super::local::ReadState;
 use super::network::{Network, NetworkAccess};
 use super::process::{Elsewhere, KeptProcess, Launch, ProcessKind};
 use super::project_update::steps;
 use super::proxy::Proxy;
-use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
+use super::separate_work::{Apart, all_was_read, left_unread, lock, make_folder, prefix, remove_last};
 use super::{
     LARGEST_FILE, NoWorkplace, OURS, StoredWorkplace, Worker, WorkerError, WorkerSetup, Workplace,
     file_error, local, shortened,
@@ -56,6 +56,7 @@ use crate::projects::trust::Trust;
 use container::{Container, Making, RUN_FOLDER, Use};
 use docker::Docker;
 use launch::{NewProcess, ProcessPipes, ProcessStart, WayOut};
+use transfer::ReadWork;
 
 /// Where the volume with the session's files is mounted.
 const FILES: &str = "/work";
@@ -282,7 +283,7 @@ impl Worker for Containers {
         self.remove_all(&container, created, session)?;
         let project = Path::new(&created.project);
         let _lock = if prefix(project).is_ok() { Some(lock(project)?) } else { None };
-        remove_last(&self.folder);
+        remove_last(&self.folder, project);
         Ok(())
     }
 
@@ -291,7 +292,11 @@ impl Worker for Containers {
         container::wait(&container, |container| async move { container.now().await })
     }
 
-    fn may_keep(&self, _project: &Path) -> bool {
+    /// The project's folders may have been removed, so the note in Rapport's home counts as well.
+    fn may_keep(&self, project: &Path) -> bool {
+        if self.note_of_use(project).exists() {
+            return true;
+        }
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         entries.map(|entry| entry.path()).any(|path| path.extension().is_some_and(|kind| kind == RUN_FOLDER))
     }
@@ -334,7 +339,7 @@ impl Worker for Containers {
 
 /// Whether a person is in the container with this folder. Their process then holds a lock on the folder.
 fn is_visited(run: &Path) -> bool {
-    File::open(run).is_ok_and(|folder| matches!(folder.try_lock(), Err(TryLockError::WouldBlock)))
+    FolderLock::is_held(run).unwrap_or(false)
 }
 
 /// Waits, for a limited time, until the containers that this process no longer uses have ended. One that takes longer
@@ -348,9 +353,29 @@ impl Containers {
     /// them: a process that removes the project's last container also removes that directory, unless these folders
     /// are in it.
     fn make_folders(&self, container: &Container, created: &Created) -> Result<(), WorkerError> {
-        let _lock = lock(Path::new(&created.project))?;
+        let project = Path::new(&created.project);
+        let _lock = lock(project)?;
+        self.note_use(project)?;
         make_folder(&self.folder)?;
         container.make_folders()
+    }
+
+    /// Notes in Rapport's home, before the first container of a project is made, that the engine may have containers of
+    /// it. Only then is the engine asked at each start.
+    fn note_use(&self, project: &Path) -> Result<(), WorkerError> {
+        let note = self.note_of_use(project);
+        if note.exists() {
+            return Ok(());
+        }
+        let folder = note.parent().unwrap_or(&note);
+        let words = format!("{}\n", project.display());
+        let noted =
+            durable::private_folder(folder).and_then(|()| durable::replace_private(&note, words.as_bytes()));
+        noted.map_err(file_error("write", &note))
+    }
+
+    fn note_of_use(&self, project: &Path) -> PathBuf {
+        self.home.join("containers").join(durable::digest(project.as_os_str().as_bytes()))
     }
 
     /// Fills a new container, whose folders exist, with the project, and runs the setup before that if the settings
@@ -410,13 +435,18 @@ struct Contained {
     /// With an engine on another machine: how many bytes of each file of the home this process has copied.
     fetched: Mutex<HashMap<PathBuf, u64>>,
     /// The lock that this process holds while a person is in the container.
-    visit: Mutex<Option<File>>,
+    visit: Mutex<Option<FolderLock>>,
 }
 
 impl Contained {
     fn state(&self) -> Result<String, WorkerError> {
-        let patch = transfer::patch(&self.container, &self.apart, &self.inside)?;
-        transfer::state_of(&self.container.given, &self.apart, &patch)
+        self.read_state().map(|read| read.state)
+    }
+
+    fn read_state(&self) -> Result<ReadState, WorkerError> {
+        let ReadWork { patch, unread } = transfer::work(&self.container, &self.apart, &self.inside)?;
+        let state = transfer::state_of(&self.container.given, &self.apart, &patch)?;
+        Ok(ReadState { state, unread })
     }
 
     fn script(&self, script: &'static str, args: &[&str]) -> io::Result<docker::ExecOutcome> {
@@ -648,7 +678,7 @@ impl Workplace for Contained {
         let started =
             container::wait(&self.container, |container| async move { container.up(Use::Host).await });
         started.map_err(io::Error::other)?;
-        let visit = File::open(&self.container.run).and_then(|run| run.lock_shared().map(|()| run))?;
+        let visit = FolderLock::share(&self.container.run)?;
         *self.visit.lock().unwrap_or_else(PoisonError::into_inner) = Some(visit);
         let mut entered = Command::new("docker");
         entered.arg("--host").arg(self.container.docker.address()).args(["exec", "--interactive"]);
@@ -718,13 +748,13 @@ impl Workplace for Contained {
     }
 
     fn work(&self) -> Result<Option<Vec<u8>>, WorkerError> {
-        transfer::patch(&self.container, &self.apart, &self.inside).map(Some)
+        transfer::work(&self.container, &self.apart, &self.inside).map(|work| Some(work.patch))
     }
 
     fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
-        let result = self.state()?;
-        let files = self.apart.project_here().files_between(since, &result)?;
-        Ok(Changes { files, result: Some(result), unknown: None })
+        let read = self.read_state()?;
+        let files = self.apart.project_here().files_between(since, &read.state)?;
+        Ok(Changes { files, result: Some(read.state), unknown: left_unread(&read.unread) })
     }
 
     fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {
@@ -734,16 +764,17 @@ impl Workplace for Contained {
 
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
         is_new_enough()?;
-        let (base, there) = (self.apart.base()?, self.state()?);
-        let moved = steps(&local::top(&self.apart.project)?, &base, &there)?;
+        let (base, there) = (self.apart.base()?, self.read_state()?);
+        let moved = steps(&local::top(&self.apart.project)?, &base, &there.state)?;
         let moved = moved.into_iter().filter(|step| step.is_of_a_repository());
         let mut paths: Vec<_> = moved.map(|step| step.path.display().to_string()).collect();
         paths.extend(transfer::nested(&self.container)?);
+        let workplace = PathBuf::from(&self.container.name);
         if !paths.is_empty() {
-            let workplace = PathBuf::from(&self.container.name);
             return Err(WorkerError::RepositoryInside { paths, workplace });
         }
-        self.apart.merge(&there, with_conflicts)
+        all_was_read(there.unread, &workplace)?;
+        self.apart.merge(&there.state, with_conflicts)
     }
 
     fn apply(&self, merged: &Merged, to: &ApplyTo, task: &str) -> Result<Vec<FileChange>, WorkerError> {

@@ -127,14 +127,18 @@ pub(super) fn git_by_person<'a, S: AsRef<OsStr>>(
     if output.status.success() { Ok(output.stdout) } else { Err(failure(&output, args)) }
 }
 
-/// Runs a git command that continues after a failing file, and then ends with exit code 1.
+/// Runs a git command that continues after a failing file, and then ends with exit code 1. Returns its output and its
+/// messages, which name such files.
 pub(super) fn git_as_far_as_it_goes<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
     index: Option<&Path>,
     args: &[S],
-) -> Result<(), WorkerError> {
+) -> Result<(Vec<u8>, String), WorkerError> {
     let output = run(at.into(), index, args)?;
-    if matches!(output.status.code(), Some(0 | 1)) { Ok(()) } else { Err(failure(&output, args)) }
+    match output.status.code() {
+        Some(0 | 1) => Ok((output.stdout, String::from_utf8_lossy(&output.stderr).into_owned())),
+        _ => Err(failure(&output, args)),
+    }
 }
 
 /// Runs a git command whose exit code is a result, and returns both the code and the output.

@@ -12,7 +12,7 @@ use rapport_door::LimitWish;
 use rapport_settings::{ConfigError, Declared, Sources};
 
 use super::network::Network;
-use super::separate_work::{include_left_out, include_wish};
+use super::separate_work::{include_left_out, include_wish, unreadable_left_out};
 use super::{Workers, submodules};
 use crate::clock::Clock;
 use crate::projects::trust::{Brought, Trust};
@@ -86,7 +86,8 @@ pub trait WorkerKind: Send + Sync {
             missing.join(", ")
         );
         let left_out = if self.is_wall() { include_left_out(project, &setup.trust) } else { None };
-        (!missing.is_empty()).then_some(told).into_iter().chain(left_out).collect()
+        let unreadable = if self.is_apart() { unreadable_left_out(project) } else { None };
+        (!missing.is_empty()).then_some(told).into_iter().chain(left_out).chain(unreadable).collect()
     }
 
     /// The version of the program that it needs besides git, or why that program cannot be used; `None` if it needs

@@ -10,8 +10,12 @@ use std::sync::Arc;
 use std::thread::sleep;
 use std::time::Duration;
 
-use rapport_core::{ApplyTo, ChangeStatus, Changes, Created, FileChange, Merged, NotMerged, SessionId};
-use rapport_durable::{self as durable, Lock, point};
+use nix::errno::Errno;
+use nix::unistd::{AccessFlags, access};
+use rapport_core::{
+    ApplyTo, ChangeStatus, Changes, Created, FileChange, Merged, NotMerged, SessionId, visible,
+};
+use rapport_durable::{self as durable, Lock, Taken, point};
 
 use super::git::{AT_ONCE, At, git, git_as_far_as_it_goes, git_to, line};
 use super::process::{self, KeptProcess, Launch};
@@ -96,6 +100,14 @@ pub enum Recorded {
     },
     /// Something else, such as a link.
     Other,
+}
+
+/// A state of the files, and the paths that it lacks because git cannot read them, as a person sees them from the
+/// directory.
+#[derive(Clone, Debug)]
+pub(super) struct ReadState {
+    pub(super) state: String,
+    pub(super) unread: Vec<String>,
 }
 
 /// The part of a repository that a session may change, and that its states therefore contain.
@@ -226,6 +238,11 @@ impl Directory {
     /// The state of the files with these included, even if git ignores them by now. They are named from the top of
     /// the repository.
     pub(super) fn state_with(&self, files: &[PathBuf]) -> Result<String, WorkerError> {
+        self.read_state(files).map(|read| read.state)
+    }
+
+    /// The same state, with what it lacks because git cannot read it.
+    pub(super) fn read_state(&self, files: &[PathBuf]) -> Result<ReadState, WorkerError> {
         if self.extent == Extent::Repository && self.repository.is_none() {
             // Refuses a repository whose files are elsewhere, before they are read.
             top(self.git_at())?;
@@ -235,8 +252,10 @@ impl Directory {
         // Git writes what a state holds into the repository: a crash test may kill this process around each of its
         // steps.
         point(scratch.path());
-        self.add_all(index)?;
+        let messages = self.add_all(index)?;
         point(scratch.path());
+        // Git reports everything that it cannot add.
+        let unread = if messages.is_empty() { Vec::new() } else { self.unread(index)? };
         let there: Vec<_> = if files.is_empty() { Vec::new() } else { self.literally_there(files)? };
         for some in there.chunks(AT_ONCE) {
             let add = ["add", "--force", "--ignore-errors", "--"].map(OsString::from);
@@ -248,7 +267,30 @@ impl Directory {
         point(scratch.path());
         let tree = git(self.git_at(), index, &["write-tree"])?;
         point(scratch.path());
-        Ok(String::from_utf8_lossy(&tree).trim_end().to_owned())
+        Ok(ReadState { state: String::from_utf8_lossy(&tree).trim_end().to_owned(), unread })
+    }
+
+    /// The untracked and changed files that git cannot read, and the directories that it cannot open, compared with
+    /// this index or the repository's own.
+    pub(super) fn unread(&self, index: Option<&Path>) -> Result<Vec<String>, WorkerError> {
+        let list = ["ls-files", "-z", "--others", "--modified", "--exclude-standard", "--"];
+        let args: Vec<_> = list.map(OsString::from).into_iter().chain(self.everything()).collect();
+        let (listed, messages) = git_as_far_as_it_goes(self.git_at(), index, &args)?;
+        let paths = listed.split(|byte| *byte == 0).map(|path| Path::new(OsStr::from_bytes(path)));
+        let is_unread = |path: &&Path| {
+            let path = self.path.join(path);
+            match path.symlink_metadata() {
+                Ok(found) => found.is_file() && access(&path, AccessFlags::R_OK) == Err(Errno::EACCES),
+                // Its directory can be listed, and nothing in it can be looked at.
+                Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+            }
+        };
+        let files = paths.filter(is_unread).map(|path| path.to_string_lossy().into_owned());
+        let mut unread: BTreeSet<_> = files.collect();
+        let inside = if messages.is_empty() { PathBuf::new() } else { self.inside()? };
+        let closed = messages.lines().filter_map(unopened).map(|path| seen_from(&inside, Path::new(path)));
+        unread.extend(closed.filter(|path| !OURS.iter().any(|ours| Path::new(path).starts_with(ours))));
+        Ok(unread.iter().map(|path| visible::line(path)).collect())
     }
 
     /// Those of these files that exist, as literal pathspecs.
@@ -258,23 +300,28 @@ impl Directory {
         Ok(files.iter().filter(is_there).map(|file| literally(file)).collect())
     }
 
-    /// Adds all files. Git fails if a file vanishes that it has just seen, as those of a running build do: then it is
-    /// retried.
-    fn add_all(&self, index: Option<&Path>) -> Result<(), WorkerError> {
+    /// Adds all files, and returns git's messages. Git fails if a file vanishes that it has just seen, as those of a
+    /// running build do: then it is retried.
+    fn add_all(&self, index: Option<&Path>) -> Result<String, WorkerError> {
+        let add = ["add", "--all", "--ignore-errors", "--"].map(OsString::from);
+        let args: Vec<_> = add.into_iter().chain(self.everything()).collect();
+        for n in 1..TRIES {
+            if let Ok((_, messages)) = git_as_far_as_it_goes(self.git_at(), index, &args) {
+                return Ok(messages);
+            }
+            sleep(PAUSE * n);
+        }
+        git_as_far_as_it_goes(self.git_at(), index, &args).map(|(_, messages)| messages)
+    }
+
+    /// Pathspecs of all that its states contain.
+    fn everything(&self) -> impl Iterator<Item = OsString> {
         let all = match self.extent {
             Extent::Directory => ".",
             Extent::Repository => ":/",
         };
-        let without = OURS.map(|ours| format!(":(exclude){ours}"));
-        let args = ["add", "--all", "--ignore-errors", "--", all].into_iter().map(OsStr::new);
-        let args: Vec<_> = args.chain(without.iter().map(OsStr::new)).collect();
-        for n in 1..TRIES {
-            if git_as_far_as_it_goes(self.git_at(), index, &args).is_ok() {
-                return Ok(());
-            }
-            sleep(PAUSE * n);
-        }
-        git_as_far_as_it_goes(self.git_at(), index, &args)
+        let without = OURS.map(|ours| format!(":(exclude){ours}").into());
+        [OsString::from(all)].into_iter().chain(without)
     }
 
     /// All files, without git.
@@ -372,6 +419,22 @@ pub(super) fn is_there(project: &Path) -> Result<(), WorkerError> {
     Err(WorkerError::ProjectGone { directory: project.to_owned() })
 }
 
+/// The files of a project that an agent elsewhere would get and does not, because this user cannot read them. Root can
+/// read every file.
+pub(super) fn unreadable(project: &Path) -> Vec<String> {
+    if nix::unistd::geteuid().is_root() {
+        return Vec::new();
+    }
+    // If git fails here, it fails when the workplace is made, and that is reported.
+    Directory::with_repository(project).unread(None).unwrap_or_default()
+}
+
+/// The directory, seen from the top of its repository, of which git says in this message that it cannot open it.
+fn unopened(message: &str) -> Option<&str> {
+    let (_, named) = message.split_once("could not open directory '")?;
+    Some(named.rsplit_once('\'').map_or(named, |(path, _)| path))
+}
+
 /// The current branch of a directory, if any.
 pub fn branch(directory: &Path) -> Option<String> {
     line(directory, &["symbolic-ref", "--short", "--quiet", "HEAD"]).ok().filter(|name| !name.is_empty())
@@ -422,7 +485,8 @@ pub(super) fn seen_from(inside: &Path, path: &Path) -> String {
 /// process cleans up after one that was killed.
 pub(super) struct Scratch {
     index: PathBuf,
-    _lock: Lock,
+    /// Held until the index is removed.
+    lock: Option<Lock>,
 }
 
 impl Scratch {
@@ -434,15 +498,16 @@ impl Scratch {
         let mut paths =
             paths.split(|byte| *byte == b'\n').map(|path| at.directory.join(OsStr::from_bytes(path)));
         let (real, folder) = (paths.next().unwrap_or_default(), paths.next().unwrap_or_default());
-        durable::folder(&folder).map_err(file_error("make", &folder))?;
-        let lock = folder.join("lock");
-        let lock = Lock::wait(&lock).map_err(file_error("lock", &lock))?;
-        let scratch = Self { index: folder.join("index"), _lock: lock };
+        let scratch = Self::at(&folder, wait_in(&folder)?);
         scratch.clear();
         if real.exists() {
             copy_with_time(&real, &scratch.index).map_err(file_error("copy", &real))?;
         }
         Ok(scratch)
+    }
+
+    fn at(folder: &Path, lock: Lock) -> Self {
+        Self { index: folder.join("index"), lock: Some(lock) }
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -460,7 +525,38 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         self.clear();
+        // A process that waits for this lock then finds that its file is gone, and takes that of a new one.
+        self.lock.take().into_iter().for_each(Lock::remove);
     }
+}
+
+/// Waits for the lock of the index in this folder.
+fn wait_in(folder: &Path) -> Result<Lock, WorkerError> {
+    let path = folder.join("lock");
+    loop {
+        durable::folder(folder).map_err(file_error("make", folder))?;
+        match Lock::wait(&path) {
+            // Another process removed the folder in between.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            waited => return waited.map_err(file_error("lock", &path)),
+        }
+    }
+}
+
+/// Removes the folder of the index from the repository's directory, with what a killed process left of the index. The
+/// caller holds the project's lock, under which every other file of that folder is written. The folder stays if there
+/// is such a file: it belongs to work that is not completely applied or undone yet.
+pub(super) fn remove_scratch(project: &Path) {
+    let Ok(folder) = line(project, &["rev-parse", "--git-path", "rapport"]) else { return };
+    let folder = project.join(folder);
+    if !folder.is_dir() {
+        return;
+    }
+    // A process that has the lock removes the index itself.
+    if let Ok(Taken::Ours(lock)) = Lock::take(&folder.join("lock"), b"") {
+        drop(Scratch::at(&folder, lock));
+    }
+    durable::remove_if_empty(&folder);
 }
 
 /// Copies an index with its modification time. Git compares whole seconds, and reads every file that was changed in
@@ -676,7 +772,34 @@ mod tests {
                 assert_eq!(noted.join().unwrap().unwrap(), state);
             }
         });
-        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left, ["lock"]);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "nothing is left in {}", folder.display());
+    }
+
+    /// The folder of the index is removed while other processes record states: none of them fails, and in the end
+    /// nothing is left, not even of a process that was killed.
+    #[test]
+    fn the_folder_of_the_index_is_removed_beside_others_that_use_it() {
+        let project = tempfile::tempdir().unwrap();
+        let directory = project.path();
+        git(directory, None, &["init", "--quiet"]).unwrap();
+        fs::write(directory.join("a.txt"), "a\n").unwrap();
+        let state = Directory::at(directory).snapshot().unwrap();
+        std::thread::scope(|scope| {
+            let noting: Vec<_> =
+                (0..8).map(|_| scope.spawn(|| Directory::at(directory).snapshot())).collect();
+            while noting.iter().any(|noting| !noting.is_finished()) {
+                remove_scratch(directory);
+            }
+            for noted in noting {
+                assert_eq!(noted.join().unwrap().unwrap(), state);
+            }
+        });
+        let folder = directory.join(".git/rapport");
+        durable::folder(&folder).unwrap();
+        for left in ["lock", "index", "index.lock"] {
+            fs::write(folder.join(left), "").unwrap();
+        }
+        remove_scratch(directory);
+        assert!(!folder.exists());
     }
 }

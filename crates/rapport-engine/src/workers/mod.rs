@@ -106,8 +106,8 @@ pub trait Worker: Send + Sync {
         Ok(None)
     }
 
-    /// Whether it may keep workplaces of this project's sessions outside of the project, judging by the project's own
-    /// folders. Fast.
+    /// Whether it may keep workplaces of this project's sessions outside of the project, judging by files of this
+    /// machine. Fast.
     fn may_keep(&self, _project: &Path) -> bool {
         false
     }
@@ -398,6 +398,13 @@ pub enum WorkerError {
         paths.join(", "), workplace.display()
     )]
     RepositoryInside { paths: Vec<String>, workplace: PathBuf },
+    /// Some of the work cannot be read, so a merge cannot include it.
+    #[error(
+        "cannot read {0} in {1}, so that would be lost; make it readable or remove it there (`rapport shell SESSION` opens a \
+         shell there), then apply again",
+        paths.join(", "), workplace.display()
+    )]
+    Unreadable { paths: Vec<String>, workplace: PathBuf },
     /// Something failed midway, and part of what was done could not be reverted.
     #[error("{why}; already done and not reverted: {}", files.join(", "))]
     HalfDone {

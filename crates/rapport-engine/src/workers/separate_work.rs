@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{File, read_dir};
+use std::fs::read_dir;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rapport_core::{ApplyTo, FileChange, Merged, NotMerged, SessionId};
-use rapport_durable::{self as durable, point};
+use rapport_durable::{self as durable, FolderLock, point};
 
 use super::git::{AT_ONCE, git, git_by_person, git_saying, is_new_enough, line};
 use super::local::{self, Directory, Scratch};
@@ -54,6 +54,26 @@ pub(super) fn include_left_out(project: &Path, trust: &Trust) -> Option<String> 
     let clause =
         || format!("the ignored files that {INCLUDE} names are left out until you trust it: rapport trust");
     (!is_include_trusted(project, trust)).then(clause)
+}
+
+/// Why the list of changes is incomplete, as a clause, if these files of the work cannot be read.
+pub(super) fn left_unread(paths: &[String]) -> Option<String> {
+    (!paths.is_empty()).then(|| format!("cannot read {}", paths.join(", ")))
+}
+
+/// Refuses if files of the work cannot be read: applying the rest would remove the workplace, and those files with it.
+pub(super) fn all_was_read(unread: Vec<String>, workplace: &Path) -> Result<(), WorkerError> {
+    if unread.is_empty() {
+        return Ok(());
+    }
+    Err(WorkerError::Unreadable { paths: unread, workplace: workplace.to_owned() })
+}
+
+/// A warning, as a clause, about files of the project that agents elsewhere do not get.
+pub(super) fn unreadable_left_out(project: &Path) -> Option<String> {
+    let files = local::unreadable(project);
+    (!files.is_empty())
+        .then(|| format!("the agent does not get files that you cannot read: {}", files.join(", ")))
 }
 
 /// The work of one session, as the project's repository knows it.
@@ -290,8 +310,12 @@ pub(super) fn make_folder(folder: &Path) -> Result<(), WorkerError> {
     made.map_err(|error| WorkerError::Directory { directory: folder.to_owned(), error })
 }
 
-/// Removes the directory of worktrees if no worktree is left in it.
-pub(super) fn remove_last(folder: &Path) {
+/// Removes the directory of worktrees if no worktree is left in it, and what recorded states left in the repository's
+/// directory. The caller holds the project's lock.
+pub(super) fn remove_last(folder: &Path, project: &Path) {
+    if prefix(project).is_ok() {
+        local::remove_scratch(project);
+    }
     let Ok(entries) = read_dir(folder) else { return };
     if entries.flatten().all(|entry| entry.file_name() == ".gitignore") {
         // If another process is just creating one, the directory is not empty.
@@ -302,10 +326,9 @@ pub(super) fn remove_last(folder: &Path) {
 
 /// Waits until no other process creates or removes separate workplaces of this project, or applies or undoes work. A
 /// process that is about to end may still do so.
-pub(super) fn lock(project: &Path) -> Result<File, WorkerError> {
+pub(super) fn lock(project: &Path) -> Result<FolderLock, WorkerError> {
     let folder = project.join(line(project, &["rev-parse", "--git-common-dir"])?);
-    let locked = File::open(&folder).and_then(|file| file.lock().map(|()| file));
-    locked.map_err(file_error("lock", &folder))
+    FolderLock::wait(&folder).map_err(file_error("lock", &folder))
 }
 
 /// The path of a project within its repository, if work can be done apart from it.

@@ -18,7 +18,7 @@ use rapport_durable::{self as durable, point};
 use super::git::{git, is_new_enough, line};
 use super::local::{self, Directory};
 use super::process::{KeptProcess, Launch};
-use super::separate_work::{Apart, lock, make_folder, prefix, remove_last};
+use super::separate_work::{Apart, all_was_read, left_unread, lock, make_folder, prefix, remove_last};
 use super::{
     NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, repositories,
 };
@@ -312,7 +312,7 @@ impl Tree {
             self.apart.forget()?;
         }
         point(&self.root);
-        remove_last(&self.folder);
+        remove_last(&self.folder, &self.apart.project);
         Ok(())
     }
 
@@ -361,7 +361,9 @@ impl Workplace for Tree {
     }
 
     fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
-        self.there.changes(since)
+        let read = self.there.read_state(&[])?;
+        let files = self.there.files_between(since, &read.state)?;
+        Ok(Changes { files, result: Some(read.state), unknown: left_unread(&read.unread) })
     }
 
     fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {
@@ -373,9 +375,10 @@ impl Workplace for Tree {
 
     fn merge(&self, with_conflicts: bool) -> Result<Result<Merged, NotMerged>, WorkerError> {
         is_new_enough()?;
-        let there = self.there.state()?;
-        self.is_all_in_files(&self.apart.base()?, &there)?;
-        self.apart.merge(&there, with_conflicts)
+        let there = self.there.read_state(&[])?;
+        self.is_all_in_files(&self.apart.base()?, &there.state)?;
+        all_was_read(there.unread, &self.root)?;
+        self.apart.merge(&there.state, with_conflicts)
     }
 
     fn apply(&self, merged: &Merged, to: &ApplyTo, task: &str) -> Result<Vec<FileChange>, WorkerError> {

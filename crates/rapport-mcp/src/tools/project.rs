@@ -40,21 +40,23 @@ pub(crate) async fn context(
     lead: &By,
     arguments: ProjectArguments,
 ) -> Result<ToolReply, ToolError> {
-    let projects = &server.setup().projects;
+    let projects = server.projects();
     if arguments.action == ProjectAction::List {
         return Ok(listed(&projects.list().await?));
     }
     let project = named(server, arguments.path.as_deref().or(arguments.project.as_deref())).await?;
     match arguments.action {
         ProjectAction::List => Ok(listed(&projects.list().await?)),
-        ProjectAction::Explore => Ok(told("explored", &projects.explore(&project).await?)),
+        ProjectAction::Explore => Ok(project_reply("explored", &projects.explore(&project).await?)),
         ProjectAction::Load => {
             let loaded = projects.load(&project).await?;
             match &loaded.stale {
-                _ if arguments.force_refresh => Ok(told("explored", &projects.explore(&project).await?)),
-                Some(Stale::NeverExplored) => Ok(told("needs_exploring", &loaded)),
-                Some(_) => Ok(told("stale", &loaded)),
-                None => Ok(told("loaded", &loaded)),
+                _ if arguments.force_refresh => {
+                    Ok(project_reply("explored", &projects.explore(&project).await?))
+                }
+                Some(Stale::NeverExplored) => Ok(project_reply("needs_exploring", &loaded)),
+                Some(_) => Ok(project_reply("stale", &loaded)),
+                None => Ok(project_reply("loaded", &loaded)),
             }
         }
         ProjectAction::Update => {
@@ -67,7 +69,7 @@ pub(crate) async fn context(
                 ));
             }
             let update = ContextUpdate { learnings, from: arguments.session_id };
-            Ok(told("proposed", &projects.update(&project, lead, &update).await?))
+            Ok(project_reply("proposed", &projects.update(&project, lead, &update).await?))
         }
     }
 }
@@ -80,7 +82,7 @@ pub(super) async fn named(server: &Server, named: Option<&str>) -> Result<String
     let Some(named) = named.map(str::trim).filter(|named| !named.is_empty() && *named != ".") else {
         return Ok(own);
     };
-    let known = setup.projects.list().await?;
+    let known = server.projects().list().await?;
     if known.iter().any(|one| one.name == named || one.path == named) {
         return Ok(named.to_owned());
     }
@@ -117,7 +119,7 @@ fn listed(all: &[KnownProject]) -> ToolReply {
     ToolReply { text, data: json!({ "success": true, "status": "listed", "projects": all }) }
 }
 
-fn told(status: &str, loaded: &LoadedProject) -> ToolReply {
+fn project_reply(status: &str, loaded: &LoadedProject) -> ToolReply {
     let context = &loaded.context;
     let mut lines = vec![format!("{} ({status})", context.name)];
     match status {
@@ -156,7 +158,7 @@ impl From<ProjectError> for ToolError {
                 ToolErrorKind::Unknown
             }
             ProjectError::Wrong(_) | ProjectError::Taken { .. } => ToolErrorKind::Invalid,
-            ProjectError::NeedsPerson(_) => ToolErrorKind::NeedsPerson,
+            ProjectError::NeedsPerson(_) | ProjectError::Forbidden(_) => ToolErrorKind::NeedsPerson,
             ProjectError::Broken { .. }
             | ProjectError::Newer { .. }
             | ProjectError::Io { .. }

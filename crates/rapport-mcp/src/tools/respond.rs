@@ -1,7 +1,7 @@
-//! `claude_code_respond`: a lead answers the questions of a session that it leads. Each answer has its own result:
-//! sent, drafted for a person, needs a person, or there is no such open question.
+//! `claude_code_respond`: a lead answers the questions of a session that it leads, or passes one on to a person. Each
+//! answer has its own result: sent, drafted for a person, needs a person, or there is no such open question.
 
-use rapport_core::routing::{Ground, Recipient};
+use rapport_core::routing::{Class, Ground, Recipient};
 use rapport_core::{Act, By, OpenQuestion, QuestionId, Refusal, Reply, SessionId, View};
 use rapport_door::{DoorError, StoreError};
 use serde::Deserialize;
@@ -22,6 +22,16 @@ pub(crate) struct RespondArguments {
     answers: Vec<OneAnswer>,
     #[serde(default)]
     asking_user: bool,
+    pass_on: Option<PassedOn>,
+}
+
+/// A question that the lead leaves to a person.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct PassedOn {
+    reason: String,
+    /// What is at stake, if that is more than Rapport knows.
+    class: Option<Class>,
 }
 
 /// An answer to one of several questions (LEAD-19).
@@ -74,6 +84,9 @@ pub(crate) async fn respond(
         let one = arguments.question.as_deref();
         done.push(extend(server, lead, id.as_ref(), one).await?);
     }
+    if let Some(passed) = &arguments.pass_on {
+        done.push(pass_on(server, lead, id.as_ref(), (arguments.question.as_deref(), passed)).await?);
+    }
     for one in &wanted {
         done.push(respond_once(server, lead, id.as_ref(), one).await?);
     }
@@ -97,8 +110,16 @@ fn wanted(arguments: &RespondArguments) -> Result<Vec<OneAnswer>, ToolError> {
         ground: arguments.ground.clone(),
     });
     let all: Vec<_> = one.into_iter().chain(arguments.answers.iter().cloned()).collect();
-    if all.is_empty() && !arguments.asking_user {
-        return Err(ToolError::invalid("give a response, or answers: [{question, response, ground}]"));
+    if all.is_empty() && !arguments.asking_user && arguments.pass_on.is_none() {
+        return Err(ToolError::invalid(
+            "give a response, or answers: [{question, response, ground}], or passOn: {reason}",
+        ));
+    }
+    if arguments.response.is_some() && arguments.pass_on.is_some() {
+        return Err(ToolError::invalid("either give a response or pass the question on"));
+    }
+    if arguments.pass_on.as_ref().is_some_and(|passed| passed.reason.trim().is_empty()) {
+        return Err(ToolError::invalid("passOn: say in reason why the person has to decide it"));
     }
     Ok(all)
 }
@@ -155,6 +176,32 @@ async fn extend(
     server.sessions().act(&id, lead, &act).await?;
     let text = format!("{} of session {id} waits while you ask the person", open.id);
     Ok(Responded { question: Some(open.id), status: RespondStatus::NeedsPerson, text })
+}
+
+/// Leaves a question to the person, and says why; the lead may say that more is at stake than was known.
+async fn pass_on(
+    server: &Server,
+    lead: &By,
+    id: Option<&SessionId>,
+    (question, passed): (Option<&str>, &PassedOn),
+) -> Result<Responded, ToolError> {
+    let (id, open) = match find(server, lead, id, question).await? {
+        Ok(found) => found,
+        Err(none) => return Ok(none),
+    };
+    let (reason, class) = (passed.reason.clone(), passed.class);
+    let act = Act::PassOn { question: open.id.clone(), class, reason };
+    let question = Some(open.id.clone());
+    let text = format!("{} of session {id} is with the person now", open.id);
+    match server.sessions().act(&id, lead, &act).await {
+        Ok(_) => Ok(Responded { question, status: RespondStatus::NeedsPerson, text }),
+        // In a session without routes, people are asked beside the assistant.
+        Err(DoorError::Refused(Refusal::UnknownQuestion { .. })) if open.way.is_none() => {
+            Ok(Responded { question, status: RespondStatus::NeedsPerson, text })
+        }
+        Err(DoorError::Refused(refusal)) => refused(question, &id, &open, refusal),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// The open question that a lead means: the named one, or else the oldest that is routed to it, or else the oldest.
@@ -253,7 +300,7 @@ mod tests {
         Event::Asked { round: RoundId(round), asker, questions }
     }
 
-    async fn told(door: &std::sync::Arc<TestDoor>, arguments: Value) -> Value {
+    async fn respond_data(door: &std::sync::Arc<TestDoor>, arguments: Value) -> Value {
         let arguments = serde_json::from_value(arguments).unwrap();
         respond(&door.server().await, &lead(), arguments).await.unwrap().data
     }
@@ -264,15 +311,18 @@ mod tests {
     async fn lead_12_an_answer_is_sent_or_not_found() {
         let door = TestDoor::new(vec![asked(1, &["Which colour?"])], []);
         for invented in ["20200101-invented", "../../etc/passwd", ""] {
-            let data = told(&door, json!({ "sessionId": invented, "response": "Blue" })).await;
+            let data = respond_data(&door, json!({ "sessionId": invented, "response": "Blue" })).await;
             assert_eq!(data["status"], "not_found", "{data}");
         }
-        let data = told(&door, json!({ "sessionId": session(), "question": "q9", "response": "Blue" })).await;
+        let data =
+            respond_data(&door, json!({ "sessionId": session(), "question": "q9", "response": "Blue" }))
+                .await;
         assert_eq!(data["results"][0]["message"], "No pending question for this session");
-        let data = told(&door, json!({ "sessionId": session(), "response": "Blue" })).await;
+        let data = respond_data(&door, json!({ "sessionId": session(), "response": "Blue" })).await;
         let sent = format!("Response sent to Claude Code session {}", session());
         assert_eq!((&data["status"], &data["results"][0]["message"]), (&json!("sent"), &json!(sent)));
-        let data = told(&door, json!({ "sessionId": session(), "question": "q1", "response": "Red" })).await;
+        let data =
+            respond_data(&door, json!({ "sessionId": session(), "question": "q1", "response": "Red" })).await;
         assert_eq!(data["status"], "not_found", "{data}");
     }
 
@@ -283,7 +333,7 @@ mod tests {
         let answer = Answer { values: vec!["Red".into()], text: None };
         let others = Event::Answered { question: QuestionId::new("q1"), answer, by };
         let door = TestDoor::new(vec![asked(1, &["Which colour?"])], [vec![others]]);
-        let data = told(&door, json!({ "sessionId": session(), "response": "Blue" })).await;
+        let data = respond_data(&door, json!({ "sessionId": session(), "response": "Blue" })).await;
         assert_eq!(data["status"], "not_found");
         let message = data["results"][0]["message"].as_str().unwrap();
         assert!(message.contains("already answered with \"Red\" by ann"), "{message}");
@@ -300,10 +350,37 @@ mod tests {
             { "question": "q3", "response": "Paint", "ground": "because" },
             { "question": "q4", "response": "x" },
         ]);
-        let data = told(&door, json!({ "sessionId": session(), "answers": answers })).await;
+        let data = respond_data(&door, json!({ "sessionId": session(), "answers": answers })).await;
         let statuses: Vec<_> =
             data["results"].as_array().unwrap().iter().map(|one| one["status"].clone()).collect();
         assert_eq!(statuses, ["sent", "needs_person", "sent", "not_found"], "{data}");
+    }
+
+    /// A lead that does not know leaves the question to the person, with a reason; nothing is answered.
+    #[tokio::test]
+    async fn lead_14_a_question_is_passed_on_with_a_reason() {
+        let door = TestDoor::new(vec![asked(1, &["Which colour?"])], []);
+        let passed = json!({ "reason": "A matter of taste", "class": "money" });
+        let data =
+            respond_data(&door, json!({ "sessionId": session(), "question": "q1", "passOn": passed })).await;
+        assert_eq!(data["status"], "needs_person", "{data}");
+        let data =
+            respond_data(&door, json!({ "sessionId": session(), "question": "q1", "response": "Blue" }))
+                .await;
+        assert_eq!(data["status"], "sent", "it was still open: {data}");
+        for wrong in [
+            json!({ "sessionId": session(), "passOn": { "reason": " " } }),
+            json!({ "sessionId": session(), "passOn": { "reason": "x" }, "response": "Blue" }),
+        ] {
+            let arguments = serde_json::from_value(wrong).unwrap();
+            assert!(respond(&door.server().await, &lead(), arguments).await.is_err());
+        }
+        assert!(
+            serde_json::from_value::<RespondArguments>(
+                json!({ "sessionId": session(), "passOn": { "reason": "x", "class": "nothing" } })
+            )
+            .is_err()
+        );
     }
 
     #[tokio::test]

@@ -77,8 +77,8 @@ pub(crate) async fn start(
         return Err(ToolError::invalid("prompt: say what to do"));
     }
     let named = project::named(server, Some(&arguments.project)).await?;
-    let path = setup.projects.resolve(&named).await?;
-    let context = setup.projects.load(&named).await?.context;
+    let path = server.projects().resolve(&named).await?;
+    let context = server.projects().load(&named).await?.context;
     let given = arguments.context.unwrap_or_default();
     let mut enrichment = Enrichment {
         notes: given.notes,

@@ -19,7 +19,8 @@ use crate::{CHANNEL, ids, tasks, templates, words};
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct StartArguments {
-    task: String,
+    /// It may be left out if a template is named.
+    task: Option<String>,
     task_description: Option<String>,
     work_folder: Option<String>,
     worker: Option<String>,
@@ -77,12 +78,15 @@ pub(crate) async fn start(
     if template.is_none() && !blanks.is_empty() {
         return Err(ToolError::invalid("blanks: they are filled in where a template is named"));
     }
+    if template.is_none() && task.is_none() {
+        return Err(ToolError::invalid("task: it may be left out only where a template is named"));
+    }
     // It reads the project's repository, which blocks.
     let made = spawn_blocking(move || -> Result<_, ToolError> {
         refuse_elsewhere(&setup.project, work_folder.as_deref(), "workFolder")?;
         let task = match template {
-            Some(name) => templates::task(&setup.project, &name, &task, &blanks)?,
-            None => task,
+            Some(name) => templates::task(&setup.project, &name, task.as_deref(), &blanks)?,
+            None => task.unwrap_or_default(),
         };
         let made = (setup.workers.new)(task, worker.as_deref(), &wish)
             .map_err(|why| ToolError::new(ToolErrorKind::Invalid, why))?;

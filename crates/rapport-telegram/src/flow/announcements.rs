@@ -4,14 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rapport_core::{
     Act, Aim, Answer, Entry, Event, PhaseView, Question, QuestionId, QuestionRound, Seed, SessionId, TurnId,
-    TurnKind, signal,
+    TurnKind, View, signal,
 };
 use rapport_door::{DoorError, diff_names};
 
 use super::card::{self, Card, thread};
 use super::chat_state::{ChatState, person};
-use super::effect::{AfterOps, AfterSend, Effect, NewSession, SessionOp};
-use super::shown_sessions::ShownSession;
+use super::effect::{AfterOps, AfterSend, Effect, NewSession, SessionOp, SessionStart};
+use super::shown_sessions::{ShownSession, ShownSessions};
 use super::work;
 use crate::api::Document;
 use crate::api_error::ApiError;
@@ -99,13 +99,16 @@ impl ChatState {
             match fact {
                 Event::TurnEnded { turn, result } if is_chat => match signal::detect(result) {
                     Some(batch) => grown = Some((*turn, batch)),
+                    // A lead that answered an agent has nothing to say to the person.
+                    None if result.trim().is_empty() && shown.presenter.session().created().is_lead => {}
                     None => outgoing.extend(reply(room, result)),
                 },
                 Event::Reported { .. } => {
                     let session = shown.presenter.session();
-                    let view = session.view(id);
+                    let task = card::title(session.created()).to_owned();
+                    let view = View { task, ..session.view(id) };
                     let work = work::tag(id, session);
-                    let card = card::ended(&view, session.waited(), work.as_ref());
+                    let card = card::ended(&view, session.history().waited(), work.as_ref());
                     outgoing.push(Outgoing::Message(card.message(room)));
                     outgoing.extend(view.result.iter().flat_map(|words| reply(room, words)));
                 }
@@ -122,7 +125,7 @@ impl ChatState {
                     is_cut_off = true;
                 }
                 Event::Cancelled { reason: None, .. } if !is_chat => {
-                    outgoing.push(text(room, &self.cancelled(id, shown)));
+                    outgoing.push(text(room, &cancelled(&self.sessions, id, shown)));
                 }
                 Event::Answered { question, answer, .. } => {
                     let asked = shown.question(question).filter(|_| is_changed(entry, question));
@@ -159,22 +162,10 @@ impl ChatState {
         let names = diff.ok().map(|diff| diff_names(&String::from_utf8_lossy(&diff)));
         let is_apart = shown.presenter.session().view(id).workplace.is_some();
         let is_newest = self.sessions.newest(room).is_some_and(|one| one.id == *id);
-        let first = self.cancelled(id, shown);
+        let first = cancelled(&self.sessions, id, shown);
         let words = card::cancelled(&first, names.as_deref(), &address, is_apart, is_newest);
         messages.push(Outgoing::Message(Card::plain(words).message(room)));
         self.tell(id, room, messages, seq);
-    }
-
-    /// The announcement that a task is cancelled. It names the plan, unless that is the only task.
-    fn cancelled(&self, id: &SessionId, shown: &ShownSession) -> String {
-        let session = shown.presenter.session();
-        let is_only = self.sessions.tasks(shown.room).all(|(other, _)| other == id);
-        let task = card::short(&session.created().task, 200);
-        match (session.was_connected(), is_only) {
-            (true, _) => format!("❌ Cancelled: {task}"),
-            (false, false) => format!("❌ Planning cancelled: {task}"),
-            (false, true) => CANCELLED.into(),
-        }
     }
 
     /// Updates the card of an answer that was changed afterwards.
@@ -225,7 +216,7 @@ impl ChatState {
         let Some(shown) = self.sessions.get_mut(id) else { return };
         let told = shown.announcements.note(seq);
         if self.notes.of(id).is_none_or(|noted| noted.told < told) {
-            self.notes.told(&mut self.effects, id, told);
+            self.notes.note_announced(&mut self.effects, id, told);
         }
     }
 
@@ -252,9 +243,10 @@ impl ChatState {
         shown.announcements.under_way += 1;
         let (room, owner, task) = (shown.room, shown.owner, shown.said.clone());
         let grown_from = Some(Seed { session: id.clone(), turn });
-        let files = Vec::new();
+        let (files, start) = (Vec::new(), SessionStart::Usual);
         let project = self.projects.of(id).path.clone();
-        let new = NewSession { task, aim: Aim::Work, project, room, owner, request: None, grown_from, files };
+        let (aim, request) = (Aim::Work, None);
+        let new = NewSession { task, aim, project, room, owner, request, grown_from, files, start };
         // The new plan begins even if the old one cannot be cancelled.
         let older = self.sessions.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
         let ops = older.into_iter().chain([SessionOp::Create(Box::new(new), Some(batch))]).collect();
@@ -272,7 +264,7 @@ impl ChatState {
             );
             return Card::plain(Text::new().plain(&words));
         }
-        if shown.is_without_questions {
+        if is_given_up(shown) {
             return card::no_questions(reason);
         }
         let is_saved = session.plan_path().is_some();
@@ -290,6 +282,18 @@ impl ChatState {
         let act = Act::Cancel { reason: Some(NO_QUESTIONS.into()) };
         let (by, ops) = (person(shown.owner), vec![SessionOp::TryAct(id.clone(), act)]);
         self.effects.want(Effect::Operate { by, ops, then: AfterOps::Nothing });
+    }
+}
+
+/// The announcement that a task is cancelled. It names the plan, unless that is the only task.
+fn cancelled(sessions: &ShownSessions, id: &SessionId, shown: &ShownSession) -> String {
+    let session = shown.presenter.session();
+    let is_only = sessions.tasks(shown.room).all(|(other, _)| other == id);
+    let task = card::short(card::title(session.created()), 200);
+    match (session.was_connected(), is_only) {
+        (true, _) => format!("❌ Cancelled: {task}"),
+        (false, false) => format!("❌ Planning cancelled: {task}"),
+        (false, true) => CANCELLED.into(),
     }
 }
 

@@ -31,6 +31,18 @@ pub enum Button {
     Recommended,
     /// `iq:sd`: sends what the lead drafted.
     SendDraft,
+    /// `iq:of`: gives the answer that was given to the same question before.
+    TakeOffer,
+    /// `iq:oa`: does the same, and has it always answered so in this project.
+    AlwaysOffer,
+    /// `iq:my`: has the person asked instead of the lead.
+    Myself,
+    /// `iq:ow`: opens a question again that a lead answered, in a branch.
+    OtherWay,
+    /// `iq:lk`: keeps what was learned.
+    KeepLearning,
+    /// `iq:ln`: declines what was learned.
+    DropLearning,
     /// `iq:back`: goes back to the previous question.
     Back,
     /// `iq:confirm`: starts the work.
@@ -164,6 +176,16 @@ impl Tag {
         Self::made_of(&format!("project\0{path}"))
     }
 
+    /// The tag of a question that a lead answered.
+    pub fn overruled(session: &SessionId, question: &QuestionId) -> Self {
+        Self::made_of(&format!("overruled\0{session}\0{question}"))
+    }
+
+    /// The tag of something that was learned about the project in this directory.
+    pub fn learning(project: &str, id: &str) -> Self {
+        Self::made_of(&format!("learning\0{project}\0{id}"))
+    }
+
     fn made_of(words: &str) -> Self {
         // FNV-1a is sufficient, because a tag is not a secret: the channel checks the sender as well.
         let hash = words.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -197,6 +219,12 @@ impl Button {
             Button::BeginNew => "nw".into(),
             Button::Recommended => "r".into(),
             Button::SendDraft => "sd".into(),
+            Button::TakeOffer => "of".into(),
+            Button::AlwaysOffer => "oa".into(),
+            Button::Myself => "my".into(),
+            Button::OtherWay => "ow".into(),
+            Button::KeepLearning => "lk".into(),
+            Button::DropLearning => "ln".into(),
             Button::Back => "back".into(),
             Button::Confirm => "confirm".into(),
             Button::Edit => "edit".into(),
@@ -259,6 +287,12 @@ pub fn read(data: &str) -> Option<Press> {
         "nw" => Button::BeginNew,
         "r" => Button::Recommended,
         "sd" => Button::SendDraft,
+        "of" => Button::TakeOffer,
+        "oa" => Button::AlwaysOffer,
+        "my" => Button::Myself,
+        "ow" => Button::OtherWay,
+        "lk" => Button::KeepLearning,
+        "ln" => Button::DropLearning,
         "back" => Button::Back,
         "confirm" => Button::Confirm,
         "edit" => Button::Edit,

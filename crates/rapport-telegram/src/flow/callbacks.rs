@@ -9,6 +9,7 @@ use super::button::{self, Button, Grave, Pick, Press};
 use super::card::{self, Card, thread};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED, STOP};
+use super::digest::{decide_learning, overrule};
 use super::effect::{AfterSend, Becomes, Effect, SessionOp, Thanks, Ticket, TypedAnswer};
 use super::incoming::Quoted;
 use super::notes::Picks;
@@ -90,6 +91,19 @@ impl ChatState {
         if press.button == Button::BeginNew {
             return self.begin_new(tap);
         }
+        if let (Button::OtherWay, Some(tag)) = (press.button, &press.tag) {
+            return overrule(&mut self.effects, tap, tag.clone(), self.now);
+        }
+        if let (Button::KeepLearning | Button::DropLearning, Some(tag)) = (press.button, &press.tag) {
+            let keeps = press.button == Button::KeepLearning;
+            return decide_learning(
+                (&self.projects, &self.access),
+                &mut self.effects,
+                tap,
+                tag.clone(),
+                keeps,
+            );
+        }
         if let (Button::File(place), Some(tag)) = (press.button, &press.tag) {
             return self.recent.on_tap(&self.notes, &mut self.effects, tap, tag, place);
         }
@@ -161,6 +175,12 @@ impl ChatState {
             | Button::BeginNew
             | Button::Recommended
             | Button::SendDraft
+            | Button::TakeOffer
+            | Button::AlwaysOffer
+            | Button::Myself
+            | Button::OtherWay
+            | Button::KeepLearning
+            | Button::DropLearning
             | Button::Back
             | Button::Confirm
             | Button::Edit
@@ -263,6 +283,17 @@ impl ChatState {
                 let act = Act::SendDraft { question: key.question.clone() };
                 TapOutcome::Acts("📨 The draft is sent".to_owned(), vec![act])
             }
+            Button::TakeOffer | Button::AlwaysOffer => {
+                let (question, always) = (key.question.clone(), button == Button::AlwaysOffer);
+                let rule = always.then(|| Act::AlwaysAnswer { question: question.clone() });
+                let acts = [Act::TakeOffer { question }].into_iter().chain(rule).collect();
+                TapOutcome::Acts("🕘 As before".to_owned(), acts)
+            }
+            Button::Myself => {
+                let (question, reason) = (key.question.clone(), "the person answers it".to_owned());
+                let act = Act::PassOn { question, class: None, reason };
+                TapOutcome::Acts("✋ It is yours.".to_owned(), vec![act])
+            }
             Button::Recommended => TapOutcome::Acts("⭐ As recommended".to_owned(), recommended(&round)),
             Button::Back => TapOutcome::Acts(String::new(), vec![Act::Back]),
             Button::Confirm => TapOutcome::Acts("🚀 Starting...".to_owned(), vec![Act::Confirm]),
@@ -282,6 +313,9 @@ impl ChatState {
             Button::Jump => TapOutcome::Again,
             Button::Again
             | Button::BeginNew
+            | Button::OtherWay
+            | Button::KeepLearning
+            | Button::DropLearning
             | Button::AskCancel
             | Button::NoCancel
             | Button::Sure(_)

@@ -174,7 +174,7 @@ impl Cards {
         let Some(shown) = sessions.get(&key.session).filter(|_| is_news && !passes) else { return };
         let (session, why) = (projects.address(&key.session), why.to_string());
         if let Some(alone) = private(shown.owner).filter(|alone| alone.chat != shown.room.chat) {
-            let task = card::short(&shown.presenter.session().created().task, 200);
+            let task = card::short(card::title(shown.presenter.session().created()), 200);
             let words = format!(
                 "❗ A question about \"{task}\" waits, and I cannot show it in its chat: {why}.\n\n\
                  I show it there as soon as somebody writes there, or you answer it at the computer: \
@@ -327,7 +327,8 @@ impl ChatState {
         let text = card::closed(&shown.presenter, &key.question);
         let text = text.unwrap_or_else(|| Text::new().plain("Over."));
         let text = self.projects.labelled(&self.notes, &key.session, shown.room, text);
-        Some((shown.room, Card::plain(text)))
+        let rows = card::other_way(&key.session, &shown.presenter, &key.question);
+        Some((shown.room, Card { rows, ..Card::plain(text) }))
     }
 
     /// The card of a question that is in front of the person, and the room of the card.
@@ -343,7 +344,7 @@ impl ChatState {
         }
         let nothing = BTreeSet::new();
         let chosen = picks.map_or(&nothing, |picks| &picks.chosen);
-        let card = card::open(&key.session, &shown.presenter, focus, chosen)?;
+        let card = card::open(&key.session, &shown.presenter, focus, chosen, self.now)?;
         let text = self.projects.labelled(&self.notes, &key.session, shown.room, card.text);
         Some((shown.room, Card { text, ..card }))
     }
@@ -352,6 +353,16 @@ impl ChatState {
     pub(super) fn refresh_buttons(&mut self, room: Room, key: &CardKey, message: Option<i32>) {
         if let (Some((_, card)), Some(message)) = (self.card(key), message) {
             self.effects.send(room, Outgoing::Buttons { message, keyboard: card.keyboard() });
+        }
+    }
+
+    /// Edits these cards, because what the lead does with their questions has changed.
+    pub(super) fn redraw(&mut self, keys: Vec<CardKey>) {
+        for key in keys {
+            let message = self.notes.of_card(&key).and_then(|note| note.shown.last().copied());
+            if let (Some((room, card)), Some(message)) = (self.card(&key), message) {
+                self.effects.send(room, Outgoing::Edit(card.edit(message)));
+            }
         }
     }
 

@@ -22,6 +22,7 @@ impl ChatState {
             self.effects.want(Effect::Write { path, content: None });
         }
         self.cards.move_chat(from, to, &here);
+        self.leads.move_chat(from, to);
         for id in here {
             self.refresh(&id);
         }

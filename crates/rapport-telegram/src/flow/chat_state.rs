@@ -9,8 +9,12 @@ use rapport_core::{By, Created, SessionId, TurnId};
 
 use super::backlog::Backlog;
 use super::cards::Cards;
+use super::claude_command::on_projects_reply;
+use super::digest::{on_branched, on_digest};
 use super::early_texts::EarlyTexts;
 use super::effect::{AfterSend, Effect, Input};
+use super::lead_lines::LeadLines;
+use super::leads::Leads;
 use super::notes::Notes;
 use super::progress::{ProgressMessages, stop_key};
 use super::projects::Projects;
@@ -47,6 +51,8 @@ pub(super) struct Settings {
     pub(super) quiet: QuietTimes,
     /// The daily budget, in millionths of a dollar, if set.
     pub(super) budget: Option<u64>,
+    /// Whether the conversation with the bot is a lead.
+    pub(super) has_lead: bool,
 }
 
 /// Ids of finished requests, for de-duplication: after a kill, the same input may come again.
@@ -79,6 +85,8 @@ pub(super) struct ChatState {
     pub(super) reminders: Reminders,
     pub(super) dedup: Dedup,
     pub(super) early: EarlyTexts,
+    pub(super) leads: Leads,
+    pub(super) lead_lines: LeadLines,
     pub(super) recent: RecentWork,
     /// Work that waits for a decision, and decisions whose outcome is not known yet.
     pub(super) works: Works,
@@ -101,7 +109,7 @@ impl ChatState {
 
     /// The initial state: it knows the notes, and no session yet.
     pub(super) fn new(settings: Settings, projects: Projects, access: Access, notes: Notes) -> Self {
-        let reminders = Reminders::new(settings.remind);
+        let (reminders, leads) = (Reminders::new(settings.remind), Leads::new(settings.has_lead));
         Self {
             settings,
             projects,
@@ -112,6 +120,8 @@ impl ChatState {
             reminders,
             dedup: Dedup::default(),
             early: EarlyTexts::default(),
+            leads,
+            lead_lines: LeadLines::default(),
             recent: RecentWork::default(),
             works: Works::default(),
             found: Found::default(),
@@ -151,12 +161,17 @@ impl ChatState {
                 tell_beside(&self.sessions, &mut self.effects, &session, others)
             }
             Input::Rules(then, rules) => self.on_rules(then, rules),
+            Input::Projects(then, reply) => on_projects_reply(&mut self.effects, then, reply),
+            Input::Digest(then, digest) => on_digest(self, then, digest),
+            Input::Branched(then, branched) => on_branched(&mut self.effects, then, branched),
             Input::Fetched(then, fetched) => self.on_fetched(*then, fetched),
             Input::Heard(then, heard) => self.on_heard(&then, heard),
             Input::UserAdded(new, outcome) => self.on_user_added(new, outcome),
             Input::Tick { chance } => {
                 offer_code(&mut self.access, &mut self.effects, chance, now);
                 self.progress.show_all(&mut self.sessions, &mut self.effects, now);
+                let outdated = self.lead_lines.outdated_in_all(&self.sessions, &self.notes, now);
+                self.redraw(outdated);
                 for chat in self.cards.retry(&self.sessions, now) {
                     self.show_refused(chat);
                 }

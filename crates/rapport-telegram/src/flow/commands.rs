@@ -1,6 +1,7 @@
 //! The commands. They work at any time, even while a question waits for a text.
 
-use rapport_core::{Act, Aim, Focus, Session, TurnCard, TurnCardKind};
+use rapport_core::message_queue::QueueChange;
+use rapport_core::{Act, Aim, Focus, Session, SessionId, TermsChange, TurnCard, TurnCardKind};
 use rapport_door::{Content, JointSessions};
 
 use super::announcements::NEW_CONVERSATION;
@@ -8,7 +9,8 @@ use super::button::Button;
 use super::card::{self, Card, Lately, Waiting};
 use super::cards::CardKey;
 use super::chat_state::ChatState;
-use super::effect::{AfterContent, CHANGES, ContentForm, Effect, NewSession, SessionOp};
+use super::digest;
+use super::effect::{AfterContent, Becomes, CHANGES, ContentForm, Effect, NewSession, SessionOp};
 use super::incoming::Sender;
 use super::messages::Visit;
 use super::notes::{Guest, Notes};
@@ -17,9 +19,15 @@ use super::shown_sessions::{Newest, ShownSession};
 use super::step_effects::Effects;
 
 /// All commands, as `/help` and the bot's menu list them.
-pub const COMMANDS: [(&str, &str); 17] = [
+pub const COMMANDS: [(&str, &str); 20] = [
     ("plan", "plan a task: /plan <task description>"),
+    ("claude", "have the lead plan a task and start it: /claude <project> <task>"),
     ("status", "open questions, recent results, costs"),
+    ("digest", "what the lead answered while you were away; overrule it"),
+    (
+        "queue",
+        "how messages reach the working lead: /queue collect debounce:2s cap:25 drop:old, /queue default",
+    ),
     ("stop", "stop the agent in this chat, and keep its conversation"),
     ("cancel", "end the newest planning or work in this chat"),
     ("diff", "the changes of the newest session in this chat"),
@@ -43,6 +51,8 @@ impl ChatState {
     pub(super) fn command(&mut self, visit: Visit, name: &str, rest: &str, about: Option<Sender>) {
         match name {
             "plan" => return self.plan(visit, rest),
+            "claude" => return self.claude(visit, rest),
+            "digest" => return digest::command(&mut self.effects, &visit, rest, self.now),
             "cancel" => return self.cancel(visit),
             "stop" => return self.stop(visit),
             "new" => return self.new_chat(visit),
@@ -56,6 +66,11 @@ impl ChatState {
             }
             "project" => self.projects.choose(&mut self.notes, &mut self.effects, &visit, rest),
             "quiet" => self.set_quiet(&visit, rest),
+            "queue" => {
+                let project = self.projects.in_room(&self.notes, visit.room);
+                let chat = self.sessions.conversation(visit.room, project);
+                return set_queue(chat, &self.notes, &mut self.effects, &visit, rest);
+            }
             "start" | "help" => self.effects.send_card(visit.room, &greeting(GREETING)),
             "status" => self.status(&visit),
             "allow" => guest((&mut self.notes, &mut self.effects), &visit, about, rest, Guest::May),
@@ -181,7 +196,7 @@ impl ChatState {
     }
 
     /// Lists the sender's open questions, the oldest first, with buttons that show them again.
-    fn status(&mut self, visit: &Visit) {
+    pub(super) fn status(&mut self, visit: &Visit) {
         let (room, user) = (visit.room, visit.sender.id);
         let (mut waiting, mut working) = (Vec::new(), Vec::new());
         // A group shows only its own sessions, because the sender's other sessions do not concern the other members.
@@ -219,6 +234,36 @@ impl ChatState {
 /// A greeting, with a list of what the bot can do.
 pub(super) fn greeting(words: &str) -> Card {
     Card::plain(card::help(words, &COMMANDS))
+}
+
+/// `/queue`: shows or sets how messages reach the agent of this room's conversation while it works (LEAD-5).
+fn set_queue(
+    chat: Option<(&SessionId, &ShownSession)>,
+    notes: &Notes,
+    effects: &mut Effects,
+    visit: &Visit,
+    rest: &str,
+) {
+    let Some((id, shown)) = chat.filter(|(_, shown)| !shown.presenter.session().is_over()) else {
+        return effects
+            .only_say(visit, "There is no conversation here yet. It begins with your next message.");
+    };
+    if !shown.allows(visit.sender.id, notes) {
+        return effects.only_say(visit, "Only whoever began this conversation can set that.");
+    }
+    let (terms, at_start) = shown.presenter.session().queue_terms();
+    if rest.trim().is_empty() {
+        return effects.only_say(visit, &format!("Messages to the working agent: {terms}"));
+    }
+    match QueueChange::parse(rest, at_start) {
+        Ok(change) => {
+            let told = Becomes::Told(format!("👍 {change}"));
+            let change = TermsChange { queue: Some(change), ..TermsChange::default() };
+            let ops = vec![SessionOp::Act(id.clone(), Act::ChangeTerms { change })];
+            effects.operate_for((visit.room, visit.sender.id), ops, None, visit.ticket, Some(told));
+        }
+        Err(error) => effects.only_say(visit, &error.to_string()),
+    }
 }
 
 /// `/allow` and `/deny`: whether a guest may answer for the sender in this room.

@@ -6,7 +6,7 @@ use rapport_door::NewFile;
 use super::chat_state::ChatState;
 use super::effect::{AfterFetch, AfterHear, Effect};
 use super::incoming::{FileRef, What};
-use super::messages::Visit;
+use super::messages::{Visit, other};
 
 /// The maximum size of a file that Telegram lets a bot download, in bytes.
 pub(super) const LARGEST_FILE: usize = 20 << 20;
@@ -31,7 +31,7 @@ impl ChatState {
             match (is_voice, self.settings.can_hear) {
                 (true, true) => {}
                 (false, _) if !is_answer => {}
-                _ => return self.other(&visit, kind),
+                _ => return other(&self.sessions, &self.notes, &mut self.effects, &visit, kind),
             }
         }
         self.effects.type_for(visit.room);

@@ -3,8 +3,9 @@
 
 use std::path::PathBuf;
 
-use rapport_core::{Act, Aim, By, Entry, QuestionRound, Rule, Seed, SessionId};
-use rapport_door::{Content, DoorError, NewFile, Seen};
+use jiff::Timestamp;
+use rapport_core::{Act, Aim, By, Digest, Entry, QuestionId, QuestionRound, Rule, Seed, SessionId};
+use rapport_door::{Content, DoorError, KnownProject, LoadedProject, NewFile, Seen};
 
 use super::button::Tag;
 use super::cards::CardKey;
@@ -56,6 +57,12 @@ pub(super) enum Input {
     Beside(SessionId, usize),
     /// The rules of the project, or why they cannot be read.
     Rules(AfterRules, Result<Vec<Rule>, DoorError>),
+    /// The reply to a request about known projects, or why it was refused.
+    Projects(AfterProjects, Result<ProjectsReply, String>),
+    /// What leads did, or why that cannot be read.
+    Digest(AfterDigest, Result<Digest, DoorError>),
+    /// The branch in which a question is open again, or why there is none.
+    Branched(AfterBranch, Result<SessionId, String>),
     /// The files of a message, or why they cannot be fetched.
     Fetched(Box<AfterFetch>, Result<Vec<NewFile>, String>),
     /// The transcription of a voice message, or why it failed.
@@ -97,6 +104,13 @@ pub(super) enum Effect {
     ReadRules { project: String, then: AfterRules },
     /// Revoke a rule of the project in this directory. [`Input::Operated`] follows.
     Forget { project: String, rule: Rule, then: AfterOps },
+    /// Make a request about known projects in a person's name. [`Input::Projects`] follows.
+    AskProjects { by: By, request: ProjectsRequest, then: AfterProjects },
+    /// Read what leads did since this time. [`Input::Digest`] follows.
+    ReadDigest { since: Timestamp, then: AfterDigest },
+    /// Open a question of a session of the project in this directory again in a branch, and run the branch.
+    /// [`Input::Branched`] follows.
+    Branch { project: String, session: SessionId, question: QuestionId, then: AfterBranch },
     /// Fetch the files of a message. [`Input::Fetched`] follows.
     Fetch { files: Vec<FileRef>, then: Box<AfterFetch> },
     /// Transcribe a voice message. [`Input::Heard`] follows.
@@ -194,6 +208,73 @@ impl ContentForm {
     }
 }
 
+/// A request about the projects that Rapport knows, served or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum ProjectsRequest {
+    List,
+    /// Explores the project in this directory.
+    Explore(String),
+    Register {
+        name: String,
+        path: String,
+    },
+    Unregister(String),
+    /// Proposes something to learn about the project in this directory, which came from this session.
+    Propose {
+        project: String,
+        text: String,
+        from: String,
+    },
+    /// Keeps or declines the proposal with this tag, in one of the projects in these directories.
+    Decide {
+        projects: Vec<String>,
+        tag: Tag,
+        keeps: bool,
+    },
+}
+
+/// The reply to such a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ProjectsReply {
+    Listed(Vec<KnownProject>),
+    Explored(Box<LoadedProject>),
+    Registered(Box<LoadedProject>),
+    Unregistered(String),
+    /// The id and the text of a proposal for the project in this directory; `None` if it was known or declined before.
+    Proposed(String, Option<(String, String)>),
+    /// The text of the proposal that was kept or declined, if there was one.
+    Decided {
+        text: Option<String>,
+        keeps: bool,
+    },
+}
+
+/// The room in which a person wants to see the reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AfterProjects {
+    pub(super) room: Room,
+    /// The update that the request finishes; `None` if something else does.
+    pub(super) ticket: Option<Ticket>,
+}
+
+/// What a person wants of a digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum AfterDigest {
+    /// To see it in this room.
+    Show { room: Room, by: u64, ticket: Ticket },
+    /// To overrule the answer with this tag.
+    Overrule { room: Room, by: u64, ticket: Ticket, tag: Tag },
+}
+
+/// The room in which a person opened a question again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct AfterBranch {
+    pub(super) room: Room,
+    pub(super) ticket: Ticket,
+    /// The text of the question.
+    pub(super) question: String,
+}
+
 /// The message whose files are being fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AfterFetch {
@@ -246,6 +327,8 @@ pub(super) enum Becomes {
     Queued {
         message: i32,
     },
+    /// The person is told this.
+    Told(String),
 }
 
 /// A message whose text became the answer to a question. An edit of the message changes the answer.
@@ -291,6 +374,18 @@ pub(super) struct NewSession {
     pub(super) grown_from: Option<Seed>,
     /// The files of the message.
     pub(super) files: Vec<NewFile>,
+    pub(super) start: SessionStart,
+}
+
+/// How a session begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum SessionStart {
+    /// As a planned task or a conversation, by its aim.
+    Usual,
+    /// As a conversation that leads.
+    Lead,
+    /// As work without planning. Its agent's questions go to this lead first, if there is one.
+    Quick { lead: Option<SessionId>, worktree: bool },
 }
 
 /// A user who sent the pairing code, and the room where they did.

@@ -12,9 +12,13 @@ use super::chat_moves::in_new_chat;
 use super::chat_state::ChatState;
 use super::commands::greeting;
 use super::early_texts::{EarlyText, TOO_EARLY};
-use super::effect::{AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, Ticket, TypedAnswer};
+use super::effect::{
+    AfterOps, Becomes, Effect, NewSession, NewUser, SessionOp, SessionStart, Ticket, TypedAnswer,
+};
 use super::incoming::{Incoming, Sender, What};
-use super::shown_sessions::ShownSession;
+use super::notes::Notes;
+use super::shown_sessions::{ShownSession, ShownSessions};
+use super::step_effects::Effects;
 use super::work;
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
@@ -25,6 +29,8 @@ use crate::users::Paired;
 
 /// The maximum number of messages that may be queued for the agent of a conversation.
 const MOST_QUEUED: usize = 50;
+/// The reply to somebody with the role `Look` who wants to do more.
+const LOOKS: &str = "You may only look here: /status, /diff, /log, /export, /file, /project.";
 const NOT_ASKED: &str = "That question is no longer open.";
 const SOMEBODY_ELSES: &str =
     "This conversation is somebody else's. They can let you in: /allow in reply to a message of yours.";
@@ -56,6 +62,15 @@ pub(super) struct Visit {
     pub(super) is_joined: bool,
 }
 
+/// Whether a command only shows something.
+fn only_shows(name: &str, rest: &str) -> bool {
+    match name {
+        "status" | "diff" | "log" | "export" | "file" | "always" | "help" | "start" => true,
+        "project" => rest.is_empty(),
+        _ => false,
+    }
+}
+
 impl ChatState {
     pub(super) fn on_update(&mut self, incoming: Incoming, ticket: Ticket) {
         let Incoming { id, room, topic, private, sender, message, what, files, is_joined } =
@@ -83,6 +98,22 @@ impl ChatState {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
                 self.act_with(visit, what, files);
                 self.show_refused(room.chat);
+            }
+            // Only commands that change nothing; in a group, other people's conversation is not for the bot.
+            (Verdict::Looks, What::Command { name, rest, about }) if only_shows(&name, &rest) => {
+                let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
+                self.act_with(visit, What::Command { name, rest, about }, files);
+            }
+            (Verdict::Looks, What::Press { query, .. }) => {
+                self.effects.answer_tap(query, LOOKS);
+                self.effects.finish(ticket);
+            }
+            (Verdict::Looks, what) => {
+                if private || matches!(what, What::Command { .. }) {
+                    let refusal = Card::plain(Text::new().plain(LOOKS)).message(room);
+                    self.effects.send(room, Outgoing::Aside(refusal));
+                }
+                self.effects.finish(ticket);
             }
             // A guest may answer in this room, and do nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. } | What::Edited { .. })) if is_guest => {
@@ -147,6 +178,7 @@ impl ChatState {
                     // This is recorded only now: after a kill before, the same message comes again, and must not begin
                     // a new conversation.
                     Some(Becomes::Revision) => self.notes.revised(&mut self.effects, room),
+                    Some(Becomes::Told(words)) => self.effects.say(room, &words),
                     None => {}
                 }
                 if let Some(words) = outcome.err().and_then(|error| refusal(&error)) {
@@ -167,7 +199,7 @@ impl ChatState {
     }
 
     /// Handles a text: it is a reply to a card, or else the answer to the room's open question, or else a message for
-    /// the agent.
+    /// the agent. What the lead of the room has asked comes before what other agents ask.
     pub(super) fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.cards.by_message(room.chat, message).cloned());
@@ -193,6 +225,7 @@ impl ChatState {
             return self.early.keep(EarlyText { card, visit, text, message, reply_to });
         }
         let waiting = self.sessions.open_questions(room, visit.sender.id, &self.notes);
+        let waiting = self.leads.answerable(&self.sessions, waiting);
         match &waiting[..] {
             [] => {}
             [card] => {
@@ -230,7 +263,7 @@ impl ChatState {
         if visit.files.is_empty()
             || !self.sessions.open_questions(visit.room, visit.sender.id, &self.notes).is_empty()
         {
-            return self.other(&visit, kind);
+            return other(&self.sessions, &self.notes, &mut self.effects, &visit, kind);
         }
         self.talk_unless_planning(visit, String::new());
     }
@@ -336,19 +369,6 @@ impl ChatState {
         self.effects.carry_out(visit, vec![visit.op(&session, act)]);
     }
 
-    /// Replies to a photo or the like without text, which is never an answer.
-    pub(super) fn other(&mut self, visit: &Visit, kind: &str) {
-        let open = self.sessions.open_questions(visit.room, visit.sender.id, &self.notes);
-        let takes_words = |key: &CardKey| Some(self.sessions.get(&key.session)?.takes_words(&key.question));
-        let question = open.first().and_then(takes_words);
-        let words = match question {
-            Some(true) => format!("I cannot accept {kind} as an answer. Please tap a button or type it ☝️"),
-            Some(false) => format!("I cannot accept {kind} as an answer. {USE_BUTTONS}"),
-            None => format!("I cannot read {kind}. Please write what you want to say."),
-        };
-        self.effects.only_say(visit, &words);
-    }
-
     /// Takes a text as a message for the agent of this room.
     fn talk(&mut self, visit: Visit, text: String) {
         // After a kill, Telegram may deliver a message again that was already handled.
@@ -362,6 +382,8 @@ impl ChatState {
         let chat = self.sessions.conversation(visit.room, project);
         let Some((id, shown)) = chat.filter(|(_, shown)| !shown.presenter.session().is_over()) else {
             let new = NewSession::asked_by(&visit, text, Aim::Chat, project.path.clone());
+            let start = if self.leads.are_wanted() { SessionStart::Lead } else { SessionStart::Usual };
+            let new = NewSession { start, ..new };
             return self.effects.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
         };
         if !shown.allows(visit.sender.id, &self.notes) {
@@ -408,7 +430,8 @@ impl NewSession {
     /// The session that the sender of an update requests.
     pub(super) fn asked_by(visit: &Visit, task: String, aim: Aim, project: String) -> Self {
         let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
-        Self { task, aim, project, room, owner, request, grown_from: None, files: visit.files.clone() }
+        let (files, start) = (visit.files.clone(), SessionStart::Usual);
+        Self { task, aim, project, room, owner, request, grown_from: None, files, start }
     }
 }
 
@@ -420,6 +443,25 @@ impl Visit {
             files => SessionOp::ActWithFiles(session.clone(), act, files.to_vec()),
         }
     }
+}
+
+/// Replies to a photo or the like without text, which is never an answer.
+pub(super) fn other(
+    sessions: &ShownSessions,
+    notes: &Notes,
+    effects: &mut Effects,
+    visit: &Visit,
+    kind: &str,
+) {
+    let open = sessions.open_questions(visit.room, visit.sender.id, notes);
+    let takes_words = |key: &CardKey| Some(sessions.get(&key.session)?.takes_words(&key.question));
+    let question = open.first().and_then(takes_words);
+    let words = match question {
+        Some(true) => format!("I cannot accept {kind} as an answer. Please tap a button or type it ☝️"),
+        Some(false) => format!("I cannot accept {kind} as an answer. {USE_BUTTONS}"),
+        None => format!("I cannot read {kind}. Please write what you want to say."),
+    };
+    effects.only_say(visit, &words);
 }
 
 /// The reply to a refused operation, unless the card already shows the reason.

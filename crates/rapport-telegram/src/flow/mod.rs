@@ -15,10 +15,14 @@ mod callbacks;
 mod cards;
 mod chat_moves;
 mod chat_state;
+mod claude_command;
 mod commands;
+mod digest;
 mod downloads;
 mod early_texts;
 mod effect;
+mod lead_lines;
+mod leads;
 mod messages;
 mod notes;
 mod outbound;
@@ -40,6 +44,7 @@ mod writer;
 #[cfg(test)]
 mod step_tests;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,8 +57,8 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use jiff::SignedDuration;
 use jiff::tz::TimeZone;
-use rapport_core::{Aim, Created};
-use rapport_door::{DoorError, Seen, Sessions, variant};
+use rapport_core::{Aim, Created, QuestionId, QuietHours, SessionId};
+use rapport_door::{DoorError, Projects as KnownProjects, Seen, Sessions, WorkWish, variant};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -63,7 +68,6 @@ use tracing::{debug, info};
 use self::chat_state::ChatState;
 use self::effect::Input;
 use self::outbound::{Outbound, Tickets};
-use self::quiet_hours::QuietHours;
 use super::access::Access;
 use super::api::{Api, Me};
 use super::api_error::ApiError;
@@ -81,6 +85,14 @@ pub use projects::Project;
 
 /// Creates the first fact of a session of this channel, from the directory of its project, its task and its aim.
 pub type Template = Arc<dyn Fn(&str, String, Aim) -> Created + Send + Sync>;
+
+/// Creates the first fact of work that begins without planning, from the directory of its project and the wish. An
+/// error says why it cannot be created.
+pub type NewQuickWork = Arc<dyn Fn(&str, WorkWish) -> Result<Created, String> + Send + Sync>;
+
+/// Opens a question of a session again in another session, a branch, in the project of this directory. Returns the
+/// branch, or why there is none. Blocks.
+pub type NewBranch = Arc<dyn Fn(&str, &SessionId, &QuestionId) -> Result<SessionId, String> + Send + Sync>;
 
 /// The time limit for emptying the outbox when the channel stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -101,12 +113,22 @@ pub struct ChannelParts {
     pub folder: PathBuf,
     /// Creates the first facts of sessions.
     pub template: Template,
+    /// Creates the first facts of work without planning.
+    pub new_quick_work: NewQuickWork,
+    /// Opens a question again in a branch.
+    pub new_branch: NewBranch,
+    /// What is known about projects, served or not.
+    pub known_projects: Arc<dyn KnownProjects>,
+    /// Whether the conversation with the bot is a lead.
+    pub has_lead: bool,
     /// The project that is served, or the first of several.
     pub project: Project,
     /// The other projects that are served.
     pub others: Vec<Project>,
     /// The users with access.
     pub access: Access,
+    /// The users who may only look.
+    pub lookers: BTreeSet<u64>,
     /// The file of users who paired with a code.
     pub users: Users,
     /// The owner of sessions that began elsewhere.

@@ -248,7 +248,7 @@ impl Notes {
     }
 
     /// Notes that a session is announced up to this entry.
-    pub(super) fn told(&mut self, effects: &mut Effects, session: &SessionId, seq: u64) {
+    pub(super) fn note_announced(&mut self, effects: &mut Effects, session: &SessionId, seq: u64) {
         self.note(effects, Line::Told { session: session.clone(), seq });
     }
 

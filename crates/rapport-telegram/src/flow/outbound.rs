@@ -1,7 +1,7 @@
 //! Executes effects: sends messages, acts in sessions, reads and writes. Each effect runs in a task of its own, and its
 //! result becomes an input. This module makes no decisions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,22 +9,30 @@ use std::time::Duration;
 
 use crate::bot_api::AnswerCallbackQueryParams;
 use futures_util::StreamExt as _;
-use rapport_core::{Act, By, Created, Entry, QuestionRound, Reply, SessionId, prompt};
-use rapport_door::{Content, DoorError, NewFile, Sessions, StoreError, variant};
+use rapport_core::authority::Role;
+use rapport_core::{
+    Act, By, Created, Entry, LearningKind, QuestionId, QuestionRound, Reply, SessionId, prompt,
+};
+use rapport_door::{
+    Content, ContextUpdate, DoorError, JointSessions, NewFile, ProjectError, Projects, Sessions, StoreError,
+    WorkWish, digest, projects_for, sessions_for, variant,
+};
 use secrecy::{ExposeSecret as _, SecretString};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::Template;
+use super::button::Tag;
 use super::chat_state::person;
 use super::downloads::LARGEST_FILE;
 use super::effect::{
-    AfterFetch, AfterHear, AfterSend, Effect, Input, NewSession, NewUser, SessionOp, Ticket,
+    AfterFetch, AfterHear, AfterSend, Effect, Input, NewSession, NewUser, ProjectsReply, ProjectsRequest,
+    SessionOp, SessionStart, Ticket,
 };
 use super::incoming::FileRef;
 use super::writer::Writer;
+use super::{NewBranch, NewQuickWork, Template};
 use crate::Transcriber;
 use crate::api::{Api, RemoteFile};
 use crate::api_error::ApiError;
@@ -38,6 +46,9 @@ use crate::users::Users;
 /// The time limit for fetching the files of a message, including retries.
 const FETCH: Duration = Duration::from_secs(60);
 
+/// The name of the kind of worker that works in a git worktree.
+const WORKTREE: &str = "worktree";
+
 /// How long the person's app waits for the answer to a tap.
 const TAP_LASTS: Duration = Duration::from_secs(15);
 
@@ -48,6 +59,12 @@ pub(super) struct Outbound {
     pub(super) outbox: Outbox,
     pub(super) api: Arc<Api>,
     pub(super) template: Template,
+    /// The users who may only look.
+    pub(super) lookers: Arc<BTreeSet<u64>>,
+    pub(super) new_quick_work: NewQuickWork,
+    pub(super) new_branch: NewBranch,
+    /// What is known about projects, served or not.
+    pub(super) projects: Arc<dyn Projects>,
     pub(super) users: Users,
     /// Transcribes voice messages.
     pub(super) transcriber: Option<Transcriber>,
@@ -109,6 +126,25 @@ impl Outbound {
                 let sessions = self.sessions_of(&project);
                 let work = async move { sessions.forget_rule(&rule).await };
                 self.work(work, move |outcome| Some(Input::Operated(then, outcome)));
+            }
+            Effect::AskProjects { by, request, then } => {
+                let projects = projects_for(self.role(&by), self.projects.clone());
+                let inputs = self.inputs.clone();
+                tokio::spawn(async move {
+                    let reply = ask_projects(&*projects, &by, request).await;
+                    let _ = inputs.send(Input::Projects(then, reply.map_err(|error| error.to_string())));
+                });
+            }
+            Effect::ReadDigest { since, then } => {
+                let sessions = self.sessions.clone();
+                let work = async move { digest(&*sessions, since).await };
+                self.work(work, move |digest| Some(Input::Digest(then, digest)));
+            }
+            Effect::Branch { project, session, question, then } => {
+                let work = branch(self.clone(), project, session, question);
+                self.work(work, move |made| {
+                    Some(Input::Branched(then, made.map_err(|error| error.to_string())))
+                });
             }
             Effect::Hear { voice, then } => self.hear(voice, then),
             Effect::Fetch { files, then } => self.fetch(files, then),
@@ -223,25 +259,46 @@ impl Outbound {
         });
     }
 
-    async fn create(&self, new: NewSession, first: Option<QuestionRound>) -> Result<(), DoorError> {
-        let template = self.template.clone();
-        // The template reads files of the project, which blocks.
+    /// The role of the person who acts.
+    fn role(&self, by: &By) -> Role {
+        let user = match by {
+            By::Person { id, .. } => id.parse().ok(),
+            By::Lead { .. } | By::Model { .. } | By::Rule { .. } => None,
+        };
+        if user.is_some_and(|user: u64| self.lookers.contains(&user)) { Role::Look } else { Role::Answer }
+    }
+
+    async fn create(
+        &self,
+        sessions: &dyn Sessions,
+        new: NewSession,
+        first: Option<QuestionRound>,
+    ) -> Result<(), DoorError> {
+        let (template, new_quick_work) = (self.template.clone(), self.new_quick_work.clone());
+        // Both read files of the project, which blocks.
         let created = spawn_blocking(move || {
-            let NewSession { task, aim, project, room, owner, request, grown_from, files } = new;
-            let created = Created {
-                origin: Some(room.into()),
-                by: person(owner),
-                request,
-                grown_from,
-                ..template(&project, task, aim)
+            let NewSession { task, aim, project, room, owner, request, grown_from, files, start } = new;
+            let (made, lead, is_lead) = match start {
+                SessionStart::Usual => (template(&project, task, aim), None, false),
+                SessionStart::Lead => (template(&project, task, aim), None, true),
+                SessionStart::Quick { lead, worktree } => {
+                    let worker = worktree.then(|| WORKTREE.to_owned());
+                    (
+                        new_quick_work(&project, WorkWish { task, worker, agent: None, policy: None })?,
+                        lead,
+                        false,
+                    )
+                }
             };
-            (created, files)
+            let (origin, by) = (Some(room.into()), person(owner));
+            Ok::<_, String>((Created { origin, by, request, grown_from, lead, is_lead, ..made }, files))
         });
-        let (created, files) = created.await.map_err(|error| DoorError::Failed(error.to_string()))?;
+        let created = created.await.unwrap_or_else(|error| Err(error.to_string()));
+        let (created, files) = created.map_err(DoorError::Failed)?;
         if files.is_empty() {
-            return self.sessions.create(created, first).await.map(drop);
+            return sessions.create(created, first).await.map(drop);
         }
-        self.sessions.create_with_files(created, &files).await.map(drop)
+        sessions.create_with_files(created, &files).await.map(drop)
     }
 }
 
@@ -285,16 +342,92 @@ pub(super) fn unfollowed(session: SessionId, error: DoorError) -> Option<Input> 
     (!is_busy).then_some(Input::Unfollowed(session, error))
 }
 
+async fn ask_projects(
+    projects: &dyn Projects,
+    by: &By,
+    request: ProjectsRequest,
+) -> Result<ProjectsReply, ProjectError> {
+    Ok(match request {
+        ProjectsRequest::List => ProjectsReply::Listed(projects.list().await?),
+        ProjectsRequest::Explore(project) => {
+            ProjectsReply::Explored(Box::new(projects.explore(&project).await?))
+        }
+        ProjectsRequest::Register { name, path } => {
+            ProjectsReply::Registered(Box::new(projects.register(&name, &path, by).await?))
+        }
+        ProjectsRequest::Unregister(name) => {
+            projects.unregister(&name, by).await?;
+            ProjectsReply::Unregistered(name)
+        }
+        ProjectsRequest::Propose { project, text, from } => {
+            let learnings = vec![(LearningKind::Preference, text.clone())];
+            let update = ContextUpdate { learnings, from: Some(from) };
+            // What a rule adds is a proposal; a person decides about it.
+            let by = By::written_rule("an answer of the lead was overruled");
+            let loaded = projects.update(&project, &by, &update).await?;
+            let proposed = loaded.context.proposed.into_iter().find(|learning| learning.text == text);
+            ProjectsReply::Proposed(project, proposed.map(|learning| (learning.id, learning.text)))
+        }
+        ProjectsRequest::Decide { projects: paths, tag, keeps } => {
+            let text = decide(projects, by, &paths, &tag, keeps).await?;
+            ProjectsReply::Decided { text, keeps }
+        }
+    })
+}
+
+/// Keeps or declines the proposal with this tag, and returns its text, if there is one.
+async fn decide(
+    projects: &dyn Projects,
+    by: &By,
+    paths: &[String],
+    tag: &Tag,
+    keeps: bool,
+) -> Result<Option<String>, ProjectError> {
+    for path in paths {
+        let Ok(loaded) = projects.load(path).await else { continue };
+        let is_it = |id: &str| Tag::learning(path, id) == *tag;
+        let Some(found) = loaded.context.proposed.into_iter().find(|learning| is_it(&learning.id)) else {
+            continue;
+        };
+        match keeps {
+            true => drop(projects.learn(path, by, &found.id).await?),
+            false => drop(projects.forget(path, by, &found.id).await?),
+        }
+        return Ok(Some(found.text));
+    }
+    Ok(None)
+}
+
+/// Opens a question again in a branch, and runs the branch.
+async fn branch(
+    outbound: Outbound,
+    project: String,
+    session: SessionId,
+    question: QuestionId,
+) -> Result<SessionId, DoorError> {
+    let (prefix, own) = match JointSessions::split(&session) {
+        (Some(name), own) => (format!("{name}:"), SessionId::new(own)),
+        (None, own) => (String::new(), SessionId::new(own)),
+    };
+    let new_branch = outbound.new_branch.clone();
+    let made = spawn_blocking(move || new_branch(&project, &own, &question)).await;
+    let made = made.unwrap_or_else(|error| Err(error.to_string())).map_err(DoorError::Failed)?;
+    let id = SessionId::new(format!("{prefix}{made}"));
+    outbound.sessions.resume(&id).await?;
+    Ok(id)
+}
+
 async fn operate(outbound: Outbound, by: By, ops: Vec<SessionOp>) -> Result<(), DoorError> {
+    let sessions = sessions_for(outbound.role(&by), outbound.sessions.clone());
     for op in ops {
         match op {
-            SessionOp::Act(session, act) => drop(outbound.sessions.act(&session, &by, &act).await?),
+            SessionOp::Act(session, act) => drop(sessions.act(&session, &by, &act).await?),
             SessionOp::ActWithFiles(session, act, files) => {
-                let paths = outbound.sessions.receive(&session, &files).await?;
-                outbound.sessions.act(&session, &by, &naming(act, &paths)).await?;
+                let paths = sessions.receive(&session, &files).await?;
+                sessions.act(&session, &by, &naming(act, &paths)).await?;
             }
-            SessionOp::TryAct(session, act) => drop(outbound.sessions.act(&session, &by, &act).await),
-            SessionOp::Create(new, first) => outbound.create(*new, first).await?,
+            SessionOp::TryAct(session, act) => drop(sessions.act(&session, &by, &act).await),
+            SessionOp::Create(new, first) => outbound.create(&*sessions, *new, first).await?,
         }
     }
     Ok(())

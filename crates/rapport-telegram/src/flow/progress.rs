@@ -264,7 +264,8 @@ impl ProgressMessages {
 }
 
 impl ChatState {
-    /// Updates the activity of a session's agent, and removes the message about it when the agent no longer works.
+    /// Updates the activity of a session's agent. When the agent no longer works, the message about it is removed; after
+    /// a failure, it says so instead (LEAD-16).
     pub(super) fn look_busy(&mut self, id: &SessionId) {
         let known = self.notes.of(id).and_then(|noted| noted.progress);
         let Some(shown) = self.sessions.get_mut(id) else { return };
@@ -293,9 +294,15 @@ impl ChatState {
             }
             return self.progress.note_change(&self.sessions, id);
         }
+        let ended = session.failure().map(|reason| {
+            let busy = shown.busy.as_ref();
+            let time = busy.map_or(SignedDuration::ZERO, |busy| self.now.duration_since(busy.since));
+            Card::plain(card::broken_off(reason, time, busy.map_or(0, |busy| busy.cost_micros)))
+        });
         shown.busy = None;
         if let Some(message) = known {
-            self.effects.send(room, Outgoing::Delete { message });
+            let last = ended.map_or(Outgoing::Delete { message }, |card| Outgoing::Edit(card.edit(message)));
+            self.effects.send(room, last);
             self.notes.progress(&mut self.effects, id, None);
         }
     }

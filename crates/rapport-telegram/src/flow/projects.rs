@@ -30,12 +30,17 @@ pub struct Project {
 }
 
 impl Project {
+    /// The name of its directory, by which the tools of leads know it.
+    pub(super) fn folder(&self) -> &str {
+        self.path.trim_end_matches('/').rsplit('/').next().unwrap_or(&self.path)
+    }
+
     /// The tag of the button that chooses this project.
     fn tag(&self) -> Tag {
         Tag::project(&self.path)
     }
 
-    fn title(&self) -> String {
+    pub(super) fn title(&self) -> String {
         card::short(&self.name, LONGEST_NAME)
     }
 }
@@ -93,12 +98,12 @@ impl Projects {
         }
     }
 
-    /// The task of a session, with the name of the project if that differs from the project of the room.
+    /// The title of a session, with the name of the project if that differs from the project of the room.
     pub(super) fn titled(&self, notes: &Notes, id: &SessionId, shown: &ShownSession, room: Room) -> String {
-        let task = &shown.presenter.session().created().task;
+        let title = card::title(shown.presenter.session().created());
         match self.foreign(notes, id, room) {
-            Some(name) => format!("{name}: {task}"),
-            None => task.clone(),
+            Some(name) => format!("{name}: {title}"),
+            None => title.to_owned(),
         }
     }
 
@@ -114,16 +119,27 @@ impl Projects {
 
     /// `/project NAME`: chooses a project for a room by its name.
     pub(super) fn choose(&self, notes: &mut Notes, effects: &mut Effects, visit: &Visit, name: &str) {
-        if let Some(project) = self.called(name) {
-            return set(notes, effects, visit.room, project);
+        match self.called(name) {
+            Some(project) => set(notes, effects, visit.room, project),
+            None => effects.say(visit.room, &self.not_served(name)),
         }
+    }
+
+    /// The reply to a name that is of no served project.
+    pub(super) fn not_served(&self, name: &str) -> String {
         let names: Vec<_> = self.all().map(Project::title).collect();
-        let words = format!(
+        format!(
             "I serve no project that is called {}. There is: {}",
             card::short(name, LONGEST_NAME),
             names.join(", ")
-        );
-        effects.say(visit.room, &words);
+        )
+    }
+
+    /// Makes a room be about a project, and says so, unless it is already.
+    pub(super) fn turn_to(&self, notes: &mut Notes, effects: &mut Effects, room: Room, project: &Project) {
+        if self.in_room(notes, room) != project {
+            set(notes, effects, room, project);
+        }
     }
 
     /// `/project`: the list of all projects, with buttons that choose one for the room.
@@ -206,7 +222,7 @@ impl Projects {
     }
 
     /// The project of this name, or the only project whose name begins with it.
-    fn called(&self, name: &str) -> Option<&Project> {
+    pub(super) fn called(&self, name: &str) -> Option<&Project> {
         let beginning = name.trim().to_lowercase();
         let mut alike = self.all().filter(|project| project.name.to_lowercase().starts_with(&beginning));
         let only = alike.next().filter(|_| alike.next().is_none());

@@ -2,24 +2,17 @@
 //! messages are still sent, and no question is answered automatically.
 
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp, Zoned};
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::QuietHours;
 use serde::{Deserialize, Serialize};
 
 use super::chat_state::ChatState;
 use super::messages::Visit;
 
-const DAY: i64 = 24 * 60;
 /// The maximum duration that `/quiet` accepts.
 const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
 const USAGE: &str =
     "/quiet 22:00-07:00 for every night, /quiet 2h for the next two hours, /quiet off to end it.";
-
-/// Quiet hours of every day, in minutes from midnight. They may span midnight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct QuietHours {
-    from: i64,
-    to: i64,
-}
 
 /// When a chat is quiet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,40 +21,6 @@ pub(super) enum Quiet {
     Hours(QuietHours),
     Until(Timestamp),
     Off,
-}
-
-impl QuietHours {
-    /// Parses `22:00-07:00` or `22-7`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (from, to) = text.split_once('-')?;
-        let hours = Self { from: minute(from)?, to: minute(to)? };
-        (hours.from != hours.to).then_some(hours)
-    }
-
-    /// How long the quiet hours last from now on; `None` outside of them.
-    fn left(self, now: &Zoned) -> Option<SignedDuration> {
-        let minute = i64::from(now.hour()) * 60 + i64::from(now.minute());
-        let since = (minute - self.from).rem_euclid(DAY);
-        let length = (self.to - self.from).rem_euclid(DAY);
-        (since < length).then(|| {
-            let left = SignedDuration::from_mins(length - since);
-            left - SignedDuration::from_secs(i64::from(now.second()))
-        })
-    }
-}
-
-impl std::fmt::Display for QuietHours {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { from, to } = self;
-        write!(f, "{:02}:{:02} to {:02}:{:02}", from / 60, from % 60, to / 60, to % 60)
-    }
-}
-
-/// Parses a time of day, in minutes from midnight.
-fn minute(text: &str) -> Option<i64> {
-    let (hours, minutes) = text.trim().split_once(':').unwrap_or((text.trim(), "0"));
-    let (hours, minutes): (i64, i64) = (hours.parse().ok()?, minutes.parse().ok()?);
-    ((0..24).contains(&hours) && (0..60).contains(&minutes)).then_some(hours * 60 + minutes)
 }
 
 /// Parses a duration such as `2h` or `30 min`.
@@ -153,26 +112,6 @@ impl ChatState {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn hours_are_read_and_may_pass_midnight() {
-        let night = QuietHours::parse("22:30-7").unwrap();
-        assert_eq!(night.to_string(), "22:30 to 07:00");
-        for (time, left) in [
-            ("22:29:59", None),
-            ("22:30:00", Some(510 * 60)),
-            ("23:00:30", Some(480 * 60 - 30)),
-            ("06:59:00", Some(60)),
-            ("07:00:00", None),
-        ] {
-            let now: Timestamp = format!("2026-01-24T{time}Z").parse().unwrap();
-            let left = left.map(SignedDuration::from_secs);
-            assert_eq!(night.left(&now.to_zoned(jiff::tz::TimeZone::UTC)), left, "{time}");
-        }
-        for wrong in ["", "22", "25-7", "22:60-7", "7-7", "off", "-"] {
-            assert_eq!(QuietHours::parse(wrong), None, "{wrong:?}");
-        }
-    }
 
     #[test]
     fn spans_are_read() {

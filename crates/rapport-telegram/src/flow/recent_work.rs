@@ -90,6 +90,20 @@ impl RecentWork {
         lately.filter(theirs).cloned().collect()
     }
 
+    /// The sessions that a user may steer and that ended in rooms that may be shown.
+    pub(super) fn ids<'a>(
+        &'a self,
+        notes: &'a Notes,
+        user: u64,
+        is_shown: impl Fn(Room) -> bool + 'a,
+    ) -> impl Iterator<Item = &'a SessionId> {
+        let theirs = move |ended: &EndedWork| {
+            let (room, owner) = ended.place;
+            ended.task.is_some() && is_shown(room) && notes.may(user, room, owner)
+        };
+        self.ended.iter().filter(move |(_, ended)| theirs(ended)).map(|((_, id), _)| id)
+    }
+
     /// The cost of the last day, in millionths of a dollar, of all sessions of a user: ended, shown and held back.
     pub(super) fn spent(
         &self,

@@ -7,10 +7,13 @@ use rapport_core::{
 use rapport_door::{DoorError, Seen, StoreError, Update};
 
 use super::button::Tag;
+use super::card;
 use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED, private};
+use super::digest;
 use super::effect::Effect;
 use super::file;
+use super::leads::Leads;
 use super::shown_sessions::{Newest, ShownSessions};
 use super::step_effects::Effects;
 use super::turns;
@@ -23,8 +26,12 @@ use crate::room::Room;
 pub(super) struct Found {
     /// Logs of conversations that have something to show.
     conversations: Vec<(SessionId, Vec<Entry>)>,
+    /// Logs of sessions whose lead was not found before them, and may be found later.
+    led: Vec<(SessionId, Vec<Entry>)>,
     /// Sessions that this process resumes.
     resuming: Vec<SessionId>,
+    /// Whether all sessions are found.
+    is_complete: bool,
 }
 
 impl ChatState {
@@ -42,14 +49,28 @@ impl ChatState {
         }
         let Some(presenter) = Presenter::replay(&entries) else { return };
         let session = presenter.session();
-        self.dedup.note(session.created());
-        if goes_on_here(session, &entries) {
+        let created = session.created();
+        if let Some(place) = self.place(&id, created) {
+            self.leads.note_place(&id, created, place);
+        }
+        let is_unplaced = created.lead.is_some() && self.leads.place_of_led(created).is_none();
+        if is_unplaced && !self.found.is_complete {
+            self.found.led.push((id, entries));
+            return;
+        }
+        self.dedup.note(created);
+        if goes_on_here(session, &entries, &self.leads) {
             self.found.resuming.push(id.clone());
         }
         if let (Some(first), Some((room, owner))) = (entries.first(), self.place(&id, session.created())) {
             self.sessions.note_newest(
                 room,
-                Newest { began: first.at, id: id.clone(), owner, task: session.created().task.clone() },
+                Newest {
+                    began: first.at,
+                    id: id.clone(),
+                    owner,
+                    task: card::title(session.created()).to_owned(),
+                },
             );
         }
         if let Some(place) = self.place(&id, session.created()).filter(|_| session.is_over()) {
@@ -74,7 +95,7 @@ impl ChatState {
         let is_told = self.notes.of(id).is_none_or(|noted| noted.told >= session.seq());
         let Some(place) = self.place(id, session.created()) else { return false };
         is_told
-            && !goes_on_here(session, entries)
+            && !goes_on_here(session, entries, &self.leads)
             && self.backlog.hold_back(&self.notes, id, presenter, place)
     }
 
@@ -111,7 +132,11 @@ impl ChatState {
 
     /// Shows the remaining sessions, and resumes those that should continue.
     pub(super) fn on_all_found(&mut self) {
-        let Found { conversations, resuming } = std::mem::take(&mut self.found);
+        self.found.is_complete = true;
+        for (id, entries) in std::mem::take(&mut self.found.led) {
+            self.on_found(id, Ok(entries));
+        }
+        let Found { conversations, resuming, .. } = std::mem::take(&mut self.found);
         for (id, entries) in conversations {
             self.on_entries(&id, &entries);
         }
@@ -194,7 +219,7 @@ impl ChatState {
         if session.is_over() {
             return false;
         }
-        self.notes.told(&mut self.effects, id, if entries.len() == 1 { 0 } else { session.seq() });
+        self.notes.note_announced(&mut self.effects, id, if entries.len() == 1 { 0 } else { session.seq() });
         true
     }
 
@@ -216,6 +241,11 @@ impl ChatState {
             if entry.seq > told {
                 self.look_beside(id, entry);
                 self.announce(id, entry);
+                if let Some(shown) = self.sessions.get(id) {
+                    let created = shown.presenter.session().created();
+                    let asked = |question: &QuestionId| shown.question(question).cloned();
+                    digest::propose(&mut self.effects, (id, created, shown.room), entry, asked);
+                }
                 self.rewrite_changed(id, entry);
             }
         }
@@ -247,13 +277,23 @@ impl ChatState {
     /// Shows a session that began with this entry.
     fn show_from(&mut self, id: &SessionId, first: &Entry, presenter: Presenter) -> Followed {
         let Some(place) = self.place(id, presenter.session().created()) else { return Followed::Old };
+        let created = presenter.session().created();
+        self.leads.note_place(id, created, place);
+        let is_led = self.leads.place_of_led(created).is_some();
         self.sessions.show(id, presenter, place, first.at);
+        if let Some(shown) = self.sessions.get_mut(id).filter(|_| is_led) {
+            shown.at_home = true;
+        }
         Followed::Next
     }
 
-    /// The room and the owner of a session. A session that began elsewhere belongs to the first user with access, and
-    /// is shown only to them: in the topic of its project, if their private chat has one.
+    /// The room and the owner of a session. A session that a lead of a room began belongs there. One that began elsewhere
+    /// belongs to the first user with access, and is shown only to them: in the topic of its project, if their private
+    /// chat has one.
     fn place(&self, id: &SessionId, created: &Created) -> Option<(Room, u64)> {
+        if let Some((room, owner)) = self.leads.place_of_led(created) {
+            return Some((self.notes.now(room), owner));
+        }
         let owner = telegram_id(&created.by).or(self.settings.owner)?;
         let alone =
             || private(owner).map(|alone| self.projects.topic_for(&self.notes, id, alone).unwrap_or(alone));
@@ -267,6 +307,7 @@ impl ChatState {
             self.sessions.began(id, entry.at, &project);
         }
         let Some(shown) = self.sessions.get_mut(id) else { return };
+        self.leads.note(id, shown.presenter.session(), entry);
         for fact in &entry.facts {
             match fact {
                 Event::Created(created) => self.dedup.note(created),
@@ -305,6 +346,8 @@ impl ChatState {
         self.recent.note_shown(&self.sessions, id, self.now);
         self.works.note_shown(&self.sessions, id);
         self.show_cards(id);
+        let outdated = self.lead_lines.outdated(&self.sessions, &self.notes, id, self.now);
+        self.redraw(outdated);
         file::write(&mut self.sessions, &mut self.effects, &self.settings.folder, id);
         self.look_busy(id);
         self.finish_if_over(id);
@@ -335,6 +378,8 @@ impl ChatState {
         self.notes.over(&mut self.effects, id, room.chat, answers);
         self.sessions.forget(id);
         self.cards.forget(id);
+        self.leads.forget(id);
+        self.lead_lines.forget(id);
         self.effects.want(Effect::Release(id.clone()));
     }
 }
@@ -354,9 +399,10 @@ pub(super) fn tell_beside(sessions: &ShownSessions, effects: &mut Effects, id: &
 }
 
 /// Whether this process runs a session after a restart.
-fn goes_on_here(session: &Session, entries: &[Entry]) -> bool {
+fn goes_on_here(session: &Session, entries: &[Entry], leads: &Leads) -> bool {
     let goes_on = !session.wants().is_empty() || session.deadline().is_some();
-    let in_a_chat = session.created().origin.as_ref().and_then(Room::of).is_some();
+    let in_a_chat = session.created().origin.as_ref().and_then(Room::of).is_some()
+        || leads.place_of_led(session.created()).is_some();
     goes_on && (in_a_chat && !session.is_over() || turns::is_ours(session, entries))
 }
 

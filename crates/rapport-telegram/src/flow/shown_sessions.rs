@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
-use rapport_core::{Act, FileTurn, Presenter, Question, QuestionId, SessionId, TurnCard};
+use rapport_core::{Act, Aim, FileTurn, Presenter, Question, QuestionId, SessionId, TurnCard};
 
 use super::announcements::Announcements;
 use super::card;
@@ -162,7 +162,7 @@ impl ShownSessions {
         place: (Room, u64),
         began: Timestamp,
     ) {
-        let task = presenter.session().created().task.clone();
+        let task = card::title(presenter.session().created()).to_owned();
         self.note_newest(place.0, Newest { began, id: id.clone(), owner: place.1, task });
         self.sessions.insert(id.clone(), ShownSession::new(presenter, place, began));
     }
@@ -213,10 +213,10 @@ impl ShownSessions {
         plan.filter(|(_, shown)| shown.presenter.is_interactive())
     }
 
-    /// The planned tasks of a room that are not over, whether or not work on them has begun.
+    /// The tasks of a room that are not over, whether or not work on them has begun.
     pub(super) fn tasks(&self, room: Room) -> impl Iterator<Item = (&SessionId, &ShownSession)> {
-        let is_here =
-            move |shown: &ShownSession| shown.room == room && shown.at_home && shown.presenter.is_planned();
+        let is_task = |shown: &ShownSession| shown.presenter.session().created().aim == Aim::Work;
+        let is_here = move |shown: &ShownSession| shown.room == room && shown.at_home && is_task(shown);
         self.iter().filter(move |(_, shown)| is_here(shown) && !shown.presenter.session().is_over())
     }
 

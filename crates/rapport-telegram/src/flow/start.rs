@@ -58,12 +58,17 @@ pub(super) fn assemble(
         can_hear: parts.transcriber.is_some(),
         quiet: QuietTimes::new(parts.quiet, parts.zone),
         budget: parts.budget,
+        has_lead: parts.has_lead,
     };
     let outbound = Outbound {
         sessions: parts.sessions,
         outbox: Outbox::start_within(parts.limits, parts.api.clone(), reports),
         api: parts.api,
         template: parts.template,
+        lookers: parts.lookers.into(),
+        new_quick_work: parts.new_quick_work,
+        new_branch: parts.new_branch,
+        projects: parts.known_projects,
         users: parts.users,
         transcriber: parts.transcriber,
         secrets: parts.secrets.into(),

@@ -198,7 +198,7 @@ mod tests {
     fn a_note_keeps_its_place_between_other_effects() {
         let (mut effects, mut notes) = (Effects::default(), Notes::default());
         effects.say(HOME, "before");
-        notes.told(&mut effects, &SessionId::new("s1"), 3);
+        notes.note_announced(&mut effects, &SessionId::new("s1"), 3);
         effects.finish(Ticket(1));
         let kinds = kinds(&mut effects);
         assert_eq!(kinds, ["Send", "Note", "Finish"]);

@@ -6,8 +6,9 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::routing::{Class, Ground, Grounding, Hop, Policy, Recipient};
 use rapport_core::{
-    Act, Aim, Answer, Asker, By, CallId, Choice, Clarifier, ConversationId, Created, Entry, Event, Part,
-    Permission, Purpose, Question, QuestionId, Refusal, RoundId, Seed, SessionId, Terms, TurnId, TurnKind,
+    Act, Aim, Answer, Asker, By, CallId, Choice, Clarifier, ConversationId, Created, Digest, DigestLine,
+    EarlierAnswer, Entry, Event, LeadDid, Part, Permission, Purpose, Question, QuestionId, QuietHours,
+    Refusal, RoundId, Seed, SessionId, Terms, TurnId, TurnKind,
 };
 use rapport_door::{DoorError, Holder, Seen, StoreError, Update};
 
@@ -15,13 +16,13 @@ use super::button::{Button, Pick};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, Settings, person};
 use super::effect::{
-    AfterContent, AfterOps, AfterSend, Becomes, CHANGES, ContentForm, Effect, Input, NewUser, SessionOp,
-    Ticket, TypedAnswer,
+    AfterContent, AfterOps, AfterProjects, AfterSend, Becomes, CHANGES, ContentForm, Effect, Input, NewUser,
+    ProjectsReply, SessionOp, SessionStart, Ticket, TypedAnswer,
 };
 use super::incoming::{Incoming, Quoted, Sender, What};
 use super::notes::Notes;
 use super::projects::{Project, Projects};
-use super::quiet_hours::{QuietHours, QuietTimes};
+use super::quiet_hours::QuietTimes;
 use super::step_effects::Effects;
 use crate::access::Access;
 use crate::api_error::ApiError;
@@ -55,6 +56,7 @@ impl Stage {
             can_hear: false,
             quiet: QuietTimes::new(None, TimeZone::UTC),
             budget: None,
+            has_lead: true,
         };
         let projects = Projects::new(project("app"), Vec::new());
         Self { state: ChatState::new(settings, projects, access, notes), now: START, seq: 0, updates: 0 }
@@ -476,7 +478,7 @@ fn a_message_that_is_known_too_late_is_closed() {
     assert!(late.contains(&"edit 9 \"✅ Yes\" in 42".to_owned()), "{late:?}");
 }
 
-/// The "typing" indicator at once, a message at the first tick, then edits; the message is deleted when the work ends.
+/// The "typing" indicator at once, a message at the first tick, then edits; after a failure the message says so.
 #[test]
 fn a_working_agent_is_shown_until_it_asks() {
     let mut stage = Stage::new();
@@ -494,7 +496,7 @@ fn a_working_agent_is_shown_until_it_asks() {
     stage.now = START + SignedDuration::from_secs(5);
     assert_eq!(stage.put(tick()), ["type in 42", EDIT]);
     let ended = stage.happens(vec![failed()]);
-    assert!(ended.contains(&"delete 8 in 42".to_owned()), "{ended:?}");
+    assert!(ended.contains(&"edit 8 \"no model\" in 42".to_owned()), "{ended:?}");
 }
 
 const EDIT: &str = "edit 8 in 42, ProgressEdit(SessionId(\"s\"))";
@@ -864,7 +866,7 @@ fn a_turn_of_questions_becomes_a_plan_once() {
     let log = vec![after.entry(begins), after.entry(vec![ended])];
     let plan = Created { grown_from: Some(Seed { session: id(), turn: TurnId(1) }), ..chat_created() };
     let grown = Entry { seq: 1, at: START, facts: vec![Event::Created(plan)] };
-    after.state.notes.told(&mut Effects::default(), &id(), 1);
+    after.state.notes.note_announced(&mut Effects::default(), &id(), 1);
     after.put(Input::Found(id(), Ok(log)));
     after.put(Input::Found(SessionId::new("plan"), Ok(vec![grown])));
     let wanted = after.put(Input::AllFound);
@@ -1252,8 +1254,7 @@ fn lead_18_a_draft_of_the_lead_is_sent_with_one_tap() {
         |to, why| Event::Routed { question: QuestionId::new("q1"), to, class: Class::Clarification, why };
     let mut stage = Stage::new();
     let shown = stage.happens(vec![led, asked(&["q1"]), routed(Recipient::Lead, Hop::First)]);
-    let looking =
-        "send \"👀 The lead is looking, up to 60 s. Answer it yourself at any time.\" in 42, card q1";
+    let looking = "send \"👀 The lead is looking, 60 s. You can answer it at any time.\" in 42, card q1";
     assert!(shown.contains(&looking.to_owned()), "{shown:?}");
     let first = key("q1", 1);
     stage.arrives(&first, 7);
@@ -1273,4 +1274,410 @@ fn lead_18_a_draft_of_the_lead_is_sent_with_one_tap() {
     // The previous card is closed, and its buttons have no effect.
     let old = stage.taps(ANNA, Button::Answer(0, 0), &first);
     assert!(old.iter().all(|effect| !effect.starts_with("act")), "{old:?}");
+}
+
+const LEAD: &str = "lead";
+const WORKER: &str = "worker";
+
+fn session(name: &str) -> SessionId {
+    SessionId::new(name)
+}
+
+/// Another session than the usual one stores these facts.
+fn also_happens(stage: &mut Stage, name: &str, seq: u64, facts: Vec<Event>) -> Vec<String> {
+    let updates = vec![Update::Entry(Entry { seq, at: stage.now, facts })];
+    stage.put(Input::Seen(Seen { session: session(name), updates }))
+}
+
+fn lead_created(room: Room) -> Event {
+    Event::Created(Created {
+        aim: Aim::Chat,
+        is_lead: true,
+        origin: Some(room.into()),
+        request: Some("update of the lead".into()),
+        ..chat_created()
+    })
+}
+
+/// A session that the lead began, as its tools begin one.
+fn led_created() -> Event {
+    let by = By::Lead { name: LEAD.into() };
+    let origin = Some(rapport_core::Origin { channel: "mcp".into(), key: LEAD.into() });
+    Event::Created(Created { by, origin, lead: Some(session(LEAD)), request: None, ..chat_created() })
+}
+
+fn asked_by_agent(question: &str) -> Event {
+    let Event::Asked { questions, .. } = asked(&[question]) else { unreachable!() };
+    let asker = Asker::Agent { turn: TurnId(1), call: CallId::new("call"), parkable: true };
+    Event::Asked { round: RoundId(1), asker, questions }
+}
+
+fn routed(question: &str, to: Recipient, why: Hop) -> Event {
+    Event::Routed { question: QuestionId::new(question), to, class: Class::Clarification, why }
+}
+
+fn key_of(name: &str, question: &str, since: u64) -> CardKey {
+    CardKey { session: session(name), question: QuestionId::new(question), since }
+}
+
+/// A lead in this room that has said hello, and a session that it began, whose question is with it. The card of the
+/// question is shown as message 7.
+fn led(room: Room) -> Stage {
+    let mut stage = Stage::new();
+    also_happens(&mut stage, LEAD, 1, vec![lead_created(room), started(TurnKind::Chat, "hello")]);
+    also_happens(&mut stage, LEAD, 2, vec![Event::TurnEnded { turn: TurnId(1), result: "Hi.".into() }]);
+    stage.now = START + SignedDuration::from_secs(1);
+    let facts = vec![
+        led_created(),
+        started(TurnKind::Plan, "auth"),
+        asked_by_agent("q1"),
+        routed("q1", Recipient::Lead, Hop::First),
+    ];
+    also_happens(&mut stage, WORKER, 1, facts);
+    let told = vec![Event::LeadTold { question: QuestionId::new("q1") }];
+    also_happens(&mut stage, WORKER, 2, told);
+    stage.arrives(&key_of(WORKER, "q1", 1), 7);
+    stage
+}
+
+fn command(name: &str, rest: &str) -> What {
+    What::Command { name: name.into(), rest: rest.into(), about: None }
+}
+
+/// How the sessions begin that these effects create.
+fn starts(effects: &[Effect]) -> Vec<SessionStart> {
+    let ops = effects.iter().filter_map(|effect| match effect {
+        Effect::Operate { ops, .. } => Some(ops),
+        _ => None,
+    });
+    let created = ops.flatten().filter_map(|op| match op {
+        SessionOp::Create(new, _) => Some(new.start.clone()),
+        _ => None,
+    });
+    created.collect()
+}
+
+fn update(user: u64, room: Room, number: u64, what: What) -> Input {
+    let incoming = Incoming {
+        id: format!("update {number}"),
+        room,
+        topic: None,
+        private: room.chat > 0,
+        sender: Sender { id: user, name: "Somebody".into() },
+        message: 0,
+        what,
+        files: Vec::new(),
+        is_joined: false,
+    };
+    Input::Update(Box::new(incoming), Ticket(number))
+}
+
+/// LEAD-1, LEAD-17: the conversation with the bot is a lead, one per room, which is found again by its room.
+#[test]
+fn lead_17_the_conversation_of_a_room_is_its_lead() {
+    let words = || What::Words { text: "hello".into(), message: 9, reply_to: None };
+    let mut stage = Stage::new();
+    let begun = stage.state.step(update(ANNA, HOME, 1, words()), START);
+    assert_eq!(starts(&begun), [SessionStart::Lead]);
+    stage.state.settings.has_lead = false;
+    stage.state.leads = crate::flow::leads::Leads::new(false);
+    let begun = stage.state.step(update(ANNA, HOME, 2, words()), START);
+    assert_eq!(starts(&begun), [SessionStart::Usual], "the setting telegram.lead");
+    // After a restart, the logs say which session is the lead of the room.
+    let mut stage = Stage::new();
+    let entry = |seq, facts| Entry { seq, at: START, facts };
+    let ended = Event::TurnEnded { turn: TurnId(1), result: "Hi.".into() };
+    let log =
+        vec![entry(1, vec![lead_created(HOME), started(TurnKind::Chat, "hello")]), entry(2, vec![ended])];
+    stage.put(Input::Found(session(LEAD), Ok(log)));
+    stage.put(Input::AllFound);
+    let said = stage.writes("and now?", 10);
+    assert!(said.iter().any(|did| did.starts_with("act in lead: Say")), "{said:?}");
+    let elsewhere = stage.state.step(update(ANNA, GROUP, 9, words()), START);
+    assert_eq!(starts(&elsewhere), [SessionStart::Lead], "another room has a lead of its own");
+}
+
+/// A session that a lead began is shown where its lead is, even if it is found first after a restart.
+#[test]
+fn lead_17_a_led_session_is_shown_in_the_room_of_its_lead() {
+    let mut stage = Stage::new();
+    also_happens(&mut stage, LEAD, 1, vec![lead_created(GROUP), started(TurnKind::Chat, "hello")]);
+    let asks = vec![led_created(), started(TurnKind::Plan, "auth"), asked_by_agent("q1")];
+    let shown = also_happens(&mut stage, WORKER, 1, asks.clone());
+    assert!(shown.iter().any(|sent| sent.ends_with("in -7, card q1")), "{shown:?}");
+
+    let mut stage = Stage::new();
+    let entry = |facts| Ok(vec![Entry { seq: 1, at: START, facts }]);
+    stage.put(Input::Found(session(WORKER), entry(asks)));
+    let facts = vec![lead_created(GROUP), started(TurnKind::Chat, "hello")];
+    stage.put(Input::Found(session(LEAD), entry(facts)));
+    let shown = stage.put(Input::AllFound);
+    assert!(shown.iter().any(|sent| sent.ends_with("in -7, card q1")), "{shown:?}");
+    let resumed = |id: &str| shown.contains(&format!("{:?}", Effect::Resume(session(id))));
+    assert!(resumed(LEAD) && resumed(WORKER), "{shown:?}");
+}
+
+/// LEAD-13: a plain text answers the question that is shown, unless the lead has asked something.
+#[test]
+fn lead_13_plain_text_goes_to_the_lead_while_it_asks() {
+    let mut stage = led(HOME);
+    assert_eq!(stage.writes("cookies", 10), ["act: answer q1 Text(\"cookies\")"]);
+
+    // It asks with its question tool.
+    let mut stage = led(HOME);
+    let again = started(TurnKind::Chat, "hello");
+    let Event::TurnStarted { kind, prompt, mends, .. } = again else { unreachable!() };
+    let asks = vec![Event::TurnStarted { turn: TurnId(2), kind, prompt, mends }, asked_by_agent("q9")];
+    also_happens(&mut stage, LEAD, 3, asks);
+    stage.arrives(&key_of(LEAD, "q9", 3), 8);
+    assert_eq!(stage.writes("yes", 10), ["act: answer q9 Text(\"yes\")"]);
+    // A reply, like a tap, goes to the worker's question all the same.
+    let reply = What::Words { text: "cookies".into(), message: 11, reply_to: Some(7) };
+    assert_eq!(stage.comes(ANNA, HOME, reply), ["act: answer q1 Text(\"cookies\")"]);
+
+    // It asks in words.
+    let mut stage = led(HOME);
+    stage.now = START + SignedDuration::from_secs(2);
+    let says = Event::TurnEnded { turn: TurnId(2), result: "I would take cookies. Is that right?".into() };
+    also_happens(&mut stage, LEAD, 3, vec![started(TurnKind::Chat, "asked"), says]);
+    let said = stage.writes("yes", 10);
+    assert!(said.iter().any(|did| did.starts_with("act in lead: Say { text: \"yes\"")), "{said:?}");
+}
+
+/// LEAD-2, LEAD-22, LEAD-25: a task goes to the lead as a planning request, and starts nothing by itself.
+#[test]
+fn lead_22_a_task_goes_to_the_lead_for_planning() {
+    let task = || command("claude", "app implement dark mode");
+    let mut stage = Stage::new();
+    let begun = stage.state.step(update(ANNA, HOME, 1, task()), START);
+    assert_eq!(starts(&begun), [SessionStart::Lead]);
+    let created = begun.iter().flat_map(brief).find(|did| did.starts_with("create")).unwrap();
+    let head =
+        "create \"[Claude Code Planning Request]\nAction: start\nProject: app\nTask: implement dark mode\n";
+    assert!(created.starts_with(head), "{created}");
+
+    let mut stage = led(HOME);
+    let asked = stage.comes(ANNA, HOME, task());
+    let says = asked.iter().find(|did| did.starts_with("act in lead: Say")).unwrap();
+    assert!(says.contains("[Claude Code Planning Request]") && says.contains("project_context"), "{says}");
+    // The person is told when that is durable.
+    let told = Some(Becomes::Told("planned".into()));
+    let then = AfterOps::Request { room: HOME, ticket: Ticket(3), thanks: None, becomes: told };
+    assert_eq!(stage.put(Input::Operated(then, Ok(()))), ["send \"planned\" in 42", "finish 3"]);
+    // A resumed session goes through planning if there is a new task, and on at once if there is none.
+    let planned = stage.comes(ANNA, HOME, command("claude", "resume worker add tests"));
+    let says = planned.iter().find(|did| did.starts_with("act in lead: Say")).unwrap();
+    assert!(says.contains("Action: resume") && says.contains("Resume token: worker"), "{says}");
+    for (typed, expected) in [
+        ("resume worker add tests --quick", "act in worker: Say { text: \"add tests\""),
+        ("resume worker", "Resume(SessionId(\"worker\"))"),
+        ("say work use tabs", "act in worker: Say { text: \"use tabs\""),
+        ("cancel worker", "act in worker: Cancel { reason: None }"),
+        ("cancel other", "send \"There is no session other here. /claude list names them.\""),
+    ] {
+        let done = stage.comes(ANNA, HOME, command("claude", typed));
+        assert!(done.iter().any(|did| did.starts_with(expected)), "{typed}: {done:?}");
+        assert!(!done.iter().any(|did| did.contains("Planning Request")), "{typed}: {done:?}");
+    }
+}
+
+/// LEAD-26: `--quick` begins at once; its questions still go to the lead first, if there is one.
+#[test]
+fn lead_26_quick_work_begins_without_planning() {
+    let quick = || command("claude", "app @worktree fix typo --quick");
+    let start = |lead: Option<&str>| SessionStart::Quick { lead: lead.map(session), worktree: true };
+    let begun = Stage::new().state.step(update(ANNA, HOME, 1, quick()), START);
+    assert_eq!(starts(&begun), [start(None)]);
+    let mut stage = led(HOME);
+    let begun = stage.state.step(update(ANNA, HOME, 50, quick()), stage.now);
+    assert_eq!(starts(&begun), [start(Some(LEAD))]);
+}
+
+/// LEAD-25: only people with access reach the lead; everybody else is refused, and unknown input gets help.
+#[test]
+fn lead_25_only_people_with_access_may_use_it() {
+    for typed in
+        ["app implement dark mode", "cancel worker", "say worker rm -rf", "register a /b", "projects"]
+    {
+        let mut stage = led(HOME);
+        for room in [HOME, GROUP] {
+            let done = stage.comes(STRANGER, room, command("claude", typed));
+            let acts = |did: &String| {
+                did.starts_with("act") || did.starts_with("create") || did.contains("AskProjects")
+            };
+            assert!(!done.iter().any(acts), "{typed}: {done:?}");
+        }
+    }
+    for typed in ["", "nonsense", "app @elsewhere x"] {
+        let done = Stage::new().comes(ANNA, HOME, command("claude", typed));
+        let usage = "send \"A session is named by its name, or by a part that fits only one.\" in 42";
+        assert_eq!(done, [usage, "finish 1"], "{typed}");
+    }
+    let unknown = Stage::new().comes(ANNA, HOME, command("claude", "juzi do it"));
+    assert!(unknown[0].contains("/claude projects lists those that I know"), "{unknown:?}");
+}
+
+/// LEAD-18: the card counts down while the lead looks, and its button has the person asked instead.
+#[test]
+fn lead_18_the_card_says_how_long_the_lead_looks() {
+    let mut stage = led(HOME);
+    let tick = || Input::Tick { chance: [0; 8] };
+    assert!(!stage.put(tick()).iter().any(|did| did.starts_with("edit 7")), "nothing has changed");
+    stage.now = START + SignedDuration::from_secs(20);
+    let edited = stage.put(tick());
+    let left = "edit 7 \"👀 The lead is looking, 50 s. You can answer it at any time.\" in 42";
+    assert!(edited.contains(&left.to_owned()), "{edited:?}");
+    assert!(!stage.put(tick()).iter().any(|did| did.starts_with("edit 7")), "once");
+    let asks = also_happens(&mut stage, WORKER, 3, vec![Event::LeadAsks { question: QuestionId::new("q1") }]);
+    let asking = "edit 7 \"💬 The lead asks you about this, 10 min. You can also answer it here.\" in 42";
+    assert!(asks.contains(&asking.to_owned()), "{asks:?}");
+    let tapped = stage.taps(ANNA, Button::Myself, &key_of(WORKER, "q1", 1));
+    let passed = "act in worker: PassOn { question: QuestionId(\"q1\"), class: None, reason: \"the person answers it\" }";
+    assert_eq!(tapped, [passed]);
+    let hop = Hop::PassedOn { reason: "the person answers it".into() };
+    let theirs = also_happens(&mut stage, WORKER, 4, vec![routed("q1", Recipient::Person, hop)]);
+    let yours = "edit 7 \"⤴️ The lead passed it on: the person answers it\" in 42";
+    assert!(theirs.contains(&yours.to_owned()), "{theirs:?}");
+}
+
+/// A lead's answer shows its ground, and is overruled by a branch at its question: by those who may, whoever taps.
+#[test]
+fn lead_12_an_answer_of_the_lead_shows_its_ground_and_can_be_overruled() {
+    let mut stage = led(HOME);
+    let (answer, by) = (Answer { values: vec!["Yes".into()], text: None }, By::Lead { name: LEAD.into() });
+    let because = Grounding { ground: Ground::Preference("p1".into()), quote: "Always.".into() };
+    let question = QuestionId::new("q1");
+    let facts = vec![
+        Event::Grounded { question: question.clone(), because: because.clone() },
+        Event::Answered { question: question.clone(), answer, by: by.clone() },
+    ];
+    let entry = Entry { seq: 3, at: stage.now, facts };
+    let seen = Seen { session: session(WORKER), updates: vec![Update::Entry(entry)] };
+    let closed = stage.state.step(Input::Seen(seen), stage.now);
+    let edit = closed.iter().find_map(|effect| match effect {
+        Effect::Send { messages, then: Some(AfterSend::Close(_)), .. } => match &messages[..] {
+            [Outgoing::Edit(edit)] => Some(edit.clone()),
+            _ => None,
+        },
+        _ => None,
+    });
+    let edit = edit.unwrap();
+    assert!(edit.text.ends_with("📎 preference:p1: Always."), "{}", edit.text);
+    let rows = edit.keyboard.unwrap().inline_keyboard;
+    assert_eq!(rows[0][0].text, "↩️ Try the other way");
+    let data = rows[0][0].callback_data.clone().unwrap();
+
+    let line = DigestLine {
+        session: session(WORKER),
+        question,
+        text: "q1?".into(),
+        at: START,
+        what: LeadDid::Answered { answer: "Yes".into(), by, because: Some(because) },
+    };
+    let digest = Digest { since: START, lines: vec![line], usage: Default::default() };
+    for (user, is_done) in [(ANNA, true), (7, false)] {
+        stage.state.access = Access::new([ANNA, 7]);
+        let (query, data) = (format!("tap of {user}"), data.clone());
+        let press = What::Press { query, data, message: Some(7), keyboard: None, about: None };
+        let read = stage.state.step(update(user, HOME, 60 + user, press), stage.now);
+        let then = read.iter().find_map(|effect| match effect {
+            Effect::ReadDigest { then, .. } => Some(then.clone()),
+            _ => None,
+        });
+        let branched = stage.state.step(Input::Digest(then.unwrap(), Ok(digest.clone())), stage.now);
+        let is_branch =
+            |effect: &Effect| matches!(effect, Effect::Branch { session, .. } if session.as_str() == WORKER);
+        assert_eq!(branched.iter().any(is_branch), is_done, "{user}: {branched:?}");
+    }
+}
+
+/// An overrule proposes a learning: what the person answers in the branch, once, and for a person to keep.
+#[test]
+fn lead_28_an_overrule_proposes_a_learning() {
+    let mut stage = led(HOME);
+    let Event::Created(created) = led_created() else { unreachable!() };
+    let point = rapport_core::BranchPoint { session: session(WORKER), question: QuestionId::new("q1") };
+    let branch = Event::Created(Created { branched_from: Some(point), ..created });
+    let facts = vec![branch, started(TurnKind::Plan, "auth"), asked_by_agent("q1")];
+    also_happens(&mut stage, "branch", 1, facts);
+    let answered = also_happens(&mut stage, "branch", 2, vec![answered("q1")]);
+    let proposed = answered.iter().find(|did| did.contains("AskProjects")).unwrap();
+    assert!(proposed.contains("text: \"When asked \\\"q1?\\\": Yes\""), "{proposed}");
+    let then = AfterProjects { room: HOME, ticket: None };
+    let reply = ProjectsReply::Proposed("/app".into(), Some(("l1".into(), "When asked".into())));
+    let asked = stage.state.step(Input::Projects(then, Ok(reply)), stage.now);
+    let Some(Effect::Send { messages, .. }) = asked.first() else { panic!("{asked:?}") };
+    let [Outgoing::Message(message)] = &messages[..] else { panic!("{messages:?}") };
+    let Some(ReplyMarkup::InlineKeyboardMarkup(keyboard)) = &message.keyboard else { panic!("{message:?}") };
+    let data = keyboard.inline_keyboard[0][0].callback_data.clone().unwrap();
+    let press = |query: &str| What::Press {
+        query: query.into(),
+        data: data.clone(),
+        message: Some(9),
+        keyboard: None,
+        about: None,
+    };
+    let kept = stage.comes(ANNA, HOME, press("keep"));
+    assert!(kept.iter().any(|did| did.contains("Decide") && did.contains("keeps: true")), "{kept:?}");
+    let refused = stage.comes(STRANGER, HOME, press("steal"));
+    assert!(!refused.iter().any(|did| did.contains("Decide")), "{refused:?}");
+}
+
+/// LEAD-5: `/queue` sets how messages reach the working lead, and only for those who may steer it.
+#[test]
+fn lead_5_the_queue_of_the_lead_is_set_by_a_command() {
+    let mut stage = led(HOME);
+    let shown = stage.comes(ANNA, HOME, command("queue", ""));
+    assert_eq!(
+        shown[0],
+        "send \"Messages to the working agent: steer debounce:1s cap:20 drop:summarize\" in 42"
+    );
+    let typed = command("queue", "collect debounce:2s cap:25 drop:old");
+    let set = stage.state.step(update(ANNA, HOME, 70, typed), stage.now);
+    let Some(Effect::Operate { ops, then, .. }) = set.first() else { panic!("{set:?}") };
+    let [SessionOp::Act(id, Act::ChangeTerms { change })] = &ops[..] else { panic!("{ops:?}") };
+    assert_eq!(
+        (id.as_str(), change.queue.unwrap().to_string()),
+        (LEAD, "messages to the working agent: collect debounce:2s cap:25 drop:old".to_owned())
+    );
+    let told = stage.put(Input::Operated(then.clone(), Ok(())));
+    assert_eq!(
+        told[0],
+        "send \"👍 messages to the working agent: collect debounce:2s cap:25 drop:old\" in 42"
+    );
+    let wrong = stage.comes(ANNA, HOME, command("queue", "loud"));
+    assert!(wrong[0].contains("is not understood here") && !wrong[0].starts_with("act"), "{wrong:?}");
+    stage.state.access = Access::new([ANNA, 7]);
+    let others = stage.comes(7, HOME, command("queue", "interrupt"));
+    assert_eq!(others[0], "send \"Only whoever began this conversation can set that.\" in 42");
+    let none = Stage::new().comes(ANNA, HOME, command("queue", "collect"));
+    assert!(none[0].contains("There is no conversation here yet."), "{none:?}");
+}
+
+/// LEAD-28: an earlier answer is offered on the card, and given only by a tap; a second button makes it a rule.
+#[test]
+fn lead_28_an_earlier_answer_is_offered_and_never_given_in_silence() {
+    let earlier = EarlierAnswer {
+        text: "q1?".into(),
+        answer: Answer { values: vec!["Yes".into()], text: None },
+        by: person(ANNA),
+        session: session("20260101-other"),
+        question: QuestionId::new("q3"),
+        at: START,
+    };
+    let mut stage = Stage::new();
+    let Event::Created(created) = led_created() else { unreachable!() };
+    let created = Created { lead: None, origin: Some(HOME.into()), by: person(ANNA), ..created };
+    let offered = Event::Offered { question: QuestionId::new("q1"), earlier: Box::new(earlier) };
+    let facts = vec![Event::Created(created), started(TurnKind::Plan, "auth"), asked_by_agent("q1"), offered];
+    let shown = also_happens(&mut stage, WORKER, 1, facts);
+    let card = "send \"🕘 You were asked this before: Yes (20260101-other, ";
+    assert!(shown.iter().any(|sent| sent.starts_with(card)), "{shown:?}");
+    assert!(!shown.iter().any(|did| did.starts_with("act")), "{shown:?}");
+    let key = key_of(WORKER, "q1", 1);
+    stage.arrives(&key, 7);
+    let take = "act in worker: TakeOffer { question: QuestionId(\"q1\") }";
+    assert_eq!(stage.taps(ANNA, Button::TakeOffer, &key), [take]);
+    let always = "act in worker: AlwaysAnswer { question: QuestionId(\"q1\") }";
+    assert_eq!(stage.taps(ANNA, Button::AlwaysOffer, &key), [take, always]);
 }

@@ -59,7 +59,8 @@ impl Works {
     pub(super) fn note(&mut self, id: &SessionId, session: &Session, (room, owner): (Room, u64)) {
         self.waiting.retain(|_, work| work.session != *id);
         if let Some(tag) = tag(id, session) {
-            let (task, project) = (session.created().task.clone(), session.created().project.clone());
+            let (task, project) =
+                (card::title(session.created()).to_owned(), session.created().project.clone());
             let changes = session.view(id).changes.into_iter().flat_map(|changes| changes.files);
             let files = changes.map(|file| file.path).collect();
             let end = session.ends();

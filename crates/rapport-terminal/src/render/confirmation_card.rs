@@ -5,7 +5,7 @@ use rapport_core::View;
 use super::super::confirmation_card::{Choice, ConfirmationCard, Mode};
 use super::super::text::{Line, Tone, width};
 use super::block::Block;
-use super::question_card;
+use super::{prose, question_card};
 
 /// Below this many columns, what a choice means is not in a column of its own.
 const NARROW: usize = 40;
@@ -67,7 +67,8 @@ fn answers(card: &ConfirmationCard, view: &View, columns: usize, block: &mut Blo
     for (place, id) in card.answers.iter().enumerate() {
         let Some(given) = view.answers.iter().find(|given| given.id == *id) else { continue };
         let here = place == card.cursor;
-        let line = cursor(here).and(Tone::Dim, &format!("{:>2}. ", place + 1)).and(Tone::Text, &given.text);
+        let line = cursor(here).and(Tone::Dim, &format!("{:>2}. ", place + 1));
+        let line = line.then(prose::in_tones(&given.text, Tone::Text));
         push(line.and(Tone::Dim, " → ").and(Tone::Strong, &given.answer).hanging(6), here, columns, block);
     }
 }

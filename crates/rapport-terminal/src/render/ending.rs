@@ -20,6 +20,18 @@ pub(crate) fn lines(view: &View, rounds: usize) -> Option<Vec<Line>> {
     }
 }
 
+/// The lines when a person leaves a session that waits for a message.
+pub(crate) fn left_at_rest(view: &View) -> Vec<Line> {
+    match view.is_lead {
+        true => vec![
+            Line::empty(),
+            Line::new(Tone::Text, "The conversation is kept. Go on with it with:"),
+            Line::command("rapport chat"),
+        ],
+        false => at_rest(view),
+    }
+}
+
 /// The lines while the session waits for a message: in a conversation the agent's last words, in a task how to
 /// continue a stopped agent.
 pub(crate) fn at_rest(view: &View) -> Vec<Line> {
@@ -98,14 +110,16 @@ fn changes(changes: Option<&Changes>) -> Vec<Line> {
     let Some(changes) = changes else {
         return vec![Line::new(Tone::Dim, "The changes are unknown: the project is not a git repository.")];
     };
-    if let Some(why) = &changes.unknown {
-        return vec![Line::new(Tone::Bad, &format!("The changes are unknown: {why}"))];
-    }
-    if changes.files.is_empty() {
+    if changes.files.is_empty() && changes.unknown.is_none() {
         return vec![Line::new(Tone::Dim, "No files were changed.")];
     }
     let longest = changes.files.iter().map(|file| width(&file.path)).max().unwrap_or(0).min(56);
-    changes.files.iter().map(|file| change(file, longest)).collect()
+    let files = changes.files.iter().map(|file| change(file, longest));
+    let unknown = changes.unknown.iter().map(|why| {
+        let what = if changes.files.is_empty() { "The changes" } else { "Other changes" };
+        Line::new(Tone::Bad, &format!("{what} are unknown: {}", safe::line(why))).hanging(2)
+    });
+    files.chain(unknown).collect()
 }
 
 /// The result of checking the work; if it failed, with the last lines of its output.

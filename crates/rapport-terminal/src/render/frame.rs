@@ -145,7 +145,7 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
             block.above(confirmation_card::block(card, view, columns))
         }
         (None, _) | (_, None) if screen.story.asks_next() => {
-            block.push(&Line::new(Tone::Strong, "The agent was stopped. What should it do next?"), columns);
+            block.push(&Line::new(Tone::Strong, screen.story.next_prompt()), columns);
             question_card::editor(&screen.words, "type your words", columns, &mut block);
             block
         }
@@ -159,10 +159,15 @@ fn body(screen: &Screen, columns: usize, now: Duration) -> Block {
     }
 }
 
-/// The questions of the current card's round.
+/// The questions of the current card's round, with the answers so far: also the one that is sent after the last look.
 fn round<'a>(screen: &'a Screen, shown: &Shown) -> Vec<Asked<'a>> {
     let question = shown.card.question();
-    screen.story.round(question.round, &question.id)
+    let mut round = screen.story.round(question.round, &question.id);
+    for asked in &mut round {
+        let unsent = screen.look.as_ref().and_then(|look| look.words(asked));
+        asked.answer = unsent.or(asked.answer.take());
+    }
+    round
 }
 
 /// A short form of the questions of a round of several, and their answers so far.

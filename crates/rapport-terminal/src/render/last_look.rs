@@ -4,6 +4,7 @@ use super::super::last_look::LastLook;
 use super::super::story::Asked;
 use super::super::text::{Line, Tone, clip, width};
 use super::block::Block;
+use super::prose;
 
 /// The maximum length of an answer in the row above a question, and of a question without a header.
 const CHIP: usize = 20;
@@ -43,10 +44,13 @@ pub(crate) fn block(look: &LastLook, round: &[Asked<'_>], columns: usize) -> Blo
         let here = look.cursor == place + 1;
         let line = cursor(here).and(Tone::Dim, &format!("{:>2}. ", place + 1));
         let name = asked.question.header.as_deref().unwrap_or(&asked.question.text);
-        let answer = look.words(asked).or_else(|| asked.answer.clone()).unwrap_or_default();
+        let answer = asked.answer.as_deref().unwrap_or_default();
         let hang = width("❯  1. ");
         push(
-            line.and(Tone::Text, name).and(Tone::Dim, " → ").and(Tone::Strong, &answer).hanging(hang),
+            line.then(prose::in_tones(name, Tone::Text))
+                .and(Tone::Dim, " → ")
+                .and(Tone::Strong, answer)
+                .hanging(hang),
             here,
             columns,
             &mut block,

@@ -11,7 +11,7 @@ pub(crate) fn whole(question: &OpenQuestion) -> Vec<Line> {
     match &question.purpose {
         Purpose::Permission(asked) => lines(asked),
         Purpose::LeavePlanMode { plan } => prose::lines(plan, Tone::Text),
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } => {
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } | Purpose::Idle => {
             let shown =
                 question.options.iter().filter_map(|option| Some((option, option.preview.as_deref()?)));
             let lines = shown.flat_map(|(option, preview)| {

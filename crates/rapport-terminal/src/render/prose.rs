@@ -1,13 +1,16 @@
 //! Longer texts: the agent's words, plans, tasks. Their Markdown is rendered line by line, so that every line is
-//! shown, whatever a Markdown parser would make of it: headings and bold words stand out, code has its own tone, the
-//! columns of tables are aligned.
+//! shown, whatever a Markdown parser would make of it: headings and bold words stand out, code has its own tone and is
+//! indented instead of fenced, the columns of tables are aligned.
 
 use super::super::safe;
 use super::super::text::{Line, Tone, clip};
 use super::table;
 
+/// The indentation of code in a fence.
+const CODE_INDENT: usize = 4;
+
 /// All lines of a text.
-pub(crate) fn lines(text: &str, tone: Tone) -> Vec<Line> {
+pub fn lines(text: &str, tone: Tone) -> Vec<Line> {
     let mut fence = None;
     let mut rendered = Vec::new();
     let all = safe::lines(text.trim());
@@ -28,13 +31,18 @@ pub(crate) fn lines(text: &str, tone: Tone) -> Vec<Line> {
         rendered.push(match (fence, fence_mark(line)) {
             (None, Some(mark)) => {
                 fence = Some(mark);
+                // The indentation of the lines inside stands for a fence that says no more than their language.
+                let info = line.trim_start().trim_start_matches(mark.0).trim();
+                if info.chars().all(|c| c.is_ascii_alphanumeric() || "+-#_.".contains(c)) {
+                    continue;
+                }
                 Line::new(Tone::Dim, line)
             }
             (Some(open), Some(mark)) if closes(open, mark, line) => {
                 fence = None;
-                Line::new(Tone::Dim, line)
+                continue;
             }
-            (Some(_), _) => Line::new(Tone::Code, line).hanging(indent(line)),
+            (Some(_), _) => Line::new(Tone::Code, line).hanging(indent(line)).indented(CODE_INDENT),
             (None, None) => prose_line(line, tone),
         });
     }
@@ -79,7 +87,7 @@ fn indent(line: &str) -> usize {
 
 /// A line whose `code` has its own tone, and whose **bold** words stand out. The backticks around code stay: without
 /// colour they alone distinguish it.
-pub(super) fn in_tones(line: &str, tone: Tone) -> Line {
+pub(crate) fn in_tones(line: &str, tone: Tone) -> Line {
     let mut rendered = Line::empty();
     let mut rest = line;
     while let Some((before, words, sign, after)) = next_marked(rest) {
@@ -161,12 +169,13 @@ mod tests {
         assert_eq!(shown("1. Add `users` and **test it**"), [line.hanging(3)]);
         assert_eq!(shown("2**3**4 and a ` b"), [plain("2**3**4 and a ` b")]);
         assert_eq!(shown("[//]: # (hidden)"), [plain("[//]: # (hidden)")]);
-        let code = |line: &str| Line::new(Tone::Code, line);
-        let fence = |line: &str| Line::new(Tone::Dim, line);
+        let code = |line: &str| Line::new(Tone::Code, line).indented(CODE_INDENT);
         assert_eq!(
-            shown("````sh\n# no **heading**\n```\n````"),
-            [fence("````sh"), code("# no **heading**"), code("```"), fence("````"),]
+            shown("````sh\n# no **heading**\n```\n````\nDone."),
+            [code("# no **heading**"), code("```"), plain("Done.")]
         );
+        let fence = Line::new(Tone::Dim, "```sh; rm -r build");
+        assert_eq!(shown("```sh; rm -r build\nls"), [fence, code("ls")], "only a language is left out");
     }
 
     #[test]
@@ -184,8 +193,7 @@ mod tests {
                 "Done.",
             ]
         );
-        let code = "```\n|a|b|\n|-|-|\n```";
-        assert_eq!(shown(code), code.lines().collect::<Vec<_>>());
+        assert_eq!(shown("```\n|a|b|\n|-|-|\n```"), ["    |a|b|", "    |-|-|"]);
         assert_eq!(shown("|a|b|\n|c|d|"), ["|a|b|", "|c|d|"], "without its rule it is no table");
     }
 

@@ -53,7 +53,9 @@ pub(crate) fn keys(card: &QuestionCard) -> Vec<&'static str> {
     if card.typing {
         let esc = if question.options.is_empty() { leave } else { "esc options" };
         let draft = question.draft.is_some().then_some("tab send the draft");
-        return ["enter answer", "alt-enter new line"].into_iter().chain(draft).chain([esc]).collect();
+        let offer = question.offer.is_some().then_some("shift-tab answer as before");
+        let keys = ["enter answer", "alt-enter new line"].into_iter();
+        return keys.chain(draft).chain(offer).chain([esc]).collect();
     }
     let whole = match question.purpose {
         Purpose::Permission { .. } => Some("p show all"),
@@ -63,7 +65,8 @@ pub(crate) fn keys(card: &QuestionCard) -> Vec<&'static str> {
     let toggle = question.multi.then_some("space tick");
     let back = (question.number > 1).then_some("← back");
     let draft = question.draft.is_some().then_some("s send the draft");
-    let optional = toggle.into_iter().chain(["enter answer"]).chain(draft).chain(back);
+    let offer = question.offer.is_some().then_some("r answer as before");
+    let optional = toggle.into_iter().chain(["enter answer"]).chain(draft).chain(offer).chain(back);
     ["↑↓ move"].into_iter().chain(optional).chain(whole).chain(["d leave", leave, "? help"]).collect()
 }
 
@@ -119,7 +122,8 @@ fn text(question: &OpenQuestion, at: TextAt) -> Vec<Line> {
     if let Some(previous) = &question.previous {
         lines.push(Line::new(Tone::Dim, "Answered before: ").and(Tone::Dim, previous).hanging(2));
     }
-    lines.extend(words::of_lead(question).iter().map(|words| Line::new(Tone::Dim, words).hanging(2)));
+    let notes = words::of_lead(question).into_iter().chain(words::offered(question));
+    lines.extend(notes.map(|words| Line::new(Tone::Dim, &words).hanging(2)));
     lines
 }
 
@@ -186,6 +190,7 @@ fn own_words(card: &QuestionCard, columns: usize, block: &mut Block) {
     line = line.and(Tone::Dim, &format!("{:>digits$}. ", "o"));
     let invites = match card.question.purpose {
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "tell it what to do instead …",
+        Purpose::Idle => "tell it what to do …",
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } => {
             "type your own …"
         }

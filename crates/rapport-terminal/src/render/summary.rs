@@ -16,7 +16,8 @@ pub(crate) fn lines(view: &View) -> Vec<Line> {
     lines.push(Line::empty());
     for (place, given) in view.answers.iter().enumerate() {
         let number = format!("{:>3}. ", place + 1);
-        let line = Line::new(Tone::Dim, &number).and(Tone::Text, &given.text).and(Tone::Dim, " → ");
+        let question = prose::in_tones(&given.text, Tone::Text);
+        let line = Line::new(Tone::Dim, &number).then(question).and(Tone::Dim, " → ");
         lines.push(line.and(Tone::Strong, &given.answer).hanging(5));
     }
     if view.answers.is_empty() {
@@ -56,7 +57,9 @@ pub(crate) fn preface(question: &OpenQuestion) -> Vec<Line> {
             let plan = prose::lines(plan, Tone::Text);
             [Line::empty(), first, Line::empty()].into_iter().chain(plan).collect()
         }
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } => Vec::new(),
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } | Purpose::Idle => {
+            Vec::new()
+        }
     }
 }
 

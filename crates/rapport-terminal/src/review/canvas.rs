@@ -11,7 +11,7 @@ use ratatui::{Frame, Terminal, TerminalOptions, Viewport};
 use tokio::sync::Notify;
 
 use super::super::Size;
-use super::super::live::{self, Raw};
+use super::super::raw_terminal::{self, Raw};
 use super::super::region::TOGETHER;
 
 static IS_ALTERNATE: AtomicBool = AtomicBool::new(false);
@@ -28,7 +28,7 @@ impl Canvas {
     /// Enters the alternate screen.
     pub(super) fn enter() -> io::Result<Self> {
         let raw = Raw::enter()?;
-        let size = live::size();
+        let size = raw_terminal::size();
         let canvas = Self { terminal: blank(size)?, size, _raw: raw };
         switch_to_alternate()?;
         Ok(canvas)
@@ -37,7 +37,7 @@ impl Canvas {
     /// Draws what changed, all at once.
     pub(super) fn draw(&mut self, draw: impl FnOnce(&mut Frame)) -> io::Result<()> {
         // A panic elsewhere in the program restored the screen; take it again.
-        if !IS_ALTERNATE.load(Ordering::SeqCst) || live::size() != self.size {
+        if !IS_ALTERNATE.load(Ordering::SeqCst) || raw_terminal::size() != self.size {
             self.begin_anew()?;
         }
         io::stdout().write_all(TOGETHER.0.as_bytes())?;
@@ -49,9 +49,9 @@ impl Canvas {
 
     /// Enters the alternate screen again, whatever is on it now.
     pub(super) fn begin_anew(&mut self) -> io::Result<()> {
-        self.size = live::size();
+        self.size = raw_terminal::size();
         self.terminal = blank(self.size)?;
-        live::raw_again()?;
+        raw_terminal::raw_again()?;
         switch_to_alternate()
     }
 }

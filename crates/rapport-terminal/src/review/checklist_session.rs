@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use rapport_core::review::needed;
 use rapport_core::{ActionPlan, Resource};
 
-use super::super::live;
+use super::super::raw_terminal;
 use super::super::{ScreenInput, maybe};
 use super::Verdict;
 use super::appearance::Appearance;
@@ -137,7 +137,7 @@ pub(super) async fn run(
             ChecklistCommand::Quit => return Ok(ChecklistEnd::With(Verdict::Quit)),
             ChecklistCommand::Suspend => {
                 drop(held);
-                live::suspend()?;
+                raw_terminal::suspend()?;
                 held = session.take()?;
             }
         }
@@ -152,7 +152,7 @@ impl<'a> ChecklistSession<'a> {
     }
 
     fn resize(&mut self) {
-        let size = live::size();
+        let size = raw_terminal::size();
         self.checklist.resize(size);
         self.pager.iter_mut().for_each(|pager| pager.resize(size));
     }
@@ -269,6 +269,6 @@ impl<'a> ChecklistSession<'a> {
     }
 
     fn page(&mut self, preview: Preview, notice: Option<String>) {
-        self.pager = Some(Pager::new(preview, notice, self.appearance, live::size()));
+        self.pager = Some(Pager::new(preview, notice, self.appearance, raw_terminal::size()));
     }
 }

@@ -13,7 +13,7 @@ use tokio::process::Child;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
-use super::super::live::{self, Raw};
+use super::super::raw_terminal::{self, Raw};
 use super::super::{ScreenInput, any_signal, one_signal};
 use super::canvas::tidy_up;
 use super::viewer::Viewer;
@@ -72,7 +72,7 @@ impl Signals {
 
 /// A new stream of keys.
 pub(super) fn fresh_keys() -> Keys {
-    Box::pin(live::keys())
+    Box::pin(raw_terminal::keys())
 }
 
 /// Gives the terminal to a program, and restores its mode when that has ended.

@@ -95,7 +95,7 @@ async fn decide(
 }
 
 /// A plan that is only shown, without a review: its summary and every action.
-pub fn told(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line> {
+pub fn overview(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line> {
     let mut lines = summary::headed("Plan", plan, problems, columns);
     let items = rapport_core::review::items(plan, Group::Actions);
     let line = |label: &str, what: &str| {
@@ -107,6 +107,6 @@ pub fn told(plan: &ActionPlan, problems: &[String], columns: usize) -> Vec<Line>
 
 /// The same as plain text without control characters, for output without a terminal.
 pub fn unasked(plan: &ActionPlan, problems: &[String]) -> String {
-    let lines = told(plan, problems, usize::MAX);
+    let lines = overview(plan, problems, usize::MAX);
     lines.iter().map(|line| format!("{}\n", Theme::Bare.paint(line).trim_end())).collect()
 }

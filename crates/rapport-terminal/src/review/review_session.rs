@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 
 use rapport_core::ActionPlan;
 
-use super::super::live::{self, Raw};
 use super::super::one_key::{Offer, Pressed};
+use super::super::raw_terminal::{self, Raw};
 use super::super::style::Theme;
 use super::super::text::{Line, Tone, width};
 use super::super::words::count;
@@ -83,9 +83,9 @@ pub(super) async fn run(
 
 impl ReviewSession<'_> {
     async fn decide(mut self, problems: &[String]) -> Result<Verdict, ReviewError> {
-        self.print(&summary(self.plan, problems, live::size().columns))?;
+        self.print(&summary(self.plan, problems, raw_terminal::size().columns))?;
         self.discard()?;
-        let mut checklist = Checklist::new(self.plan, self.appearance, live::size());
+        let mut checklist = Checklist::new(self.plan, self.appearance, raw_terminal::size());
         loop {
             let answer = match self.manner {
                 Manner::Keys => self.ask_by_key().await?,
@@ -125,7 +125,7 @@ impl ReviewSession<'_> {
             Manner::Lines => line_input::discard(),
             Manner::Keys => {
                 let _raw = Raw::enter()?;
-                live::discard_all();
+                raw_terminal::discard_all();
                 Ok(())
             }
         }
@@ -219,7 +219,7 @@ impl ReviewSession<'_> {
 
     /// Prints lines, each in as many rows as it needs.
     fn print(&self, lines: &[Line]) -> io::Result<()> {
-        let columns = live::size().columns;
+        let columns = raw_terminal::size().columns;
         let rows = lines.iter().flat_map(|line| line.rows(columns));
         let text: String = rows
             .map(|row| format!("{}\n", self.appearance.theme.paint(&self.appearance.signed(row))))
@@ -231,7 +231,7 @@ impl ReviewSession<'_> {
     /// Writes a prompt after a verbatim string, in rows that leave room for the answer. One that does not fit has what it asks in
     /// a row before the keys.
     fn prompt(&self, before: &str, prompt: &str) -> io::Result<()> {
-        let columns = live::size().columns.saturating_sub(ROOM);
+        let columns = raw_terminal::size().columns.saturating_sub(ROOM);
         let parts = match prompt.split_once(ASKED) {
             Some((asked, keys)) if width(prompt) > columns => vec![format!("{asked}?"), keys.to_owned()],
             _ => vec![prompt.to_owned()],

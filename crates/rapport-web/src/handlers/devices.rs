@@ -1,10 +1,13 @@
 //! The paired devices.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::extract::{Extension, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use maud::html;
+use tokio::task::spawn_blocking;
 
 use super::after;
 use crate::access::{Posted, Visitor};
@@ -13,8 +16,16 @@ use crate::site::{DeviceNotice, Site};
 
 /// `GET /devices`: all of them.
 pub(crate) async fn list(State(site): State<Arc<Site>>, Extension(visitor): Extension<Visitor>) -> Response {
+    let (stored, device) = (site.push.subscriptions.clone(), visitor.token.clone());
+    let subscription = spawn_blocking(move || stored.of_device(&device)).await;
+    // The devices can be listed and revoked even if that cannot be read.
+    let subscription = subscription.map_err(io::Error::from).flatten();
     match site.devices.current().await {
         Ok(known) => {
+            let content = html! {
+                (page::devices::list(&site, &visitor, &known.devices))
+                (page::notifications::section(&site, &visitor, &subscription))
+            };
             let frame = Frame {
                 site: &site,
                 visitor: &visitor,
@@ -22,7 +33,7 @@ pub(crate) async fn list(State(site): State<Arc<Site>>, Extension(visitor): Exte
                 title: "Devices",
                 session: None,
             };
-            page::sent(&site, framed(&frame, page::devices::list(&site, &visitor, &known.devices)))
+            page::sent(&site, framed(&frame, content))
         }
         Err(error) => page::failure(&site, StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
     }

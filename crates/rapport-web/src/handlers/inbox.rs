@@ -57,7 +57,7 @@ pub(crate) async fn inbox(
     page::sent(&site, framed(&frame, inbox::inbox(&shown)))
 }
 
-/// The card of an item; `None` if the item no longer waits.
+/// The card of an item, also if it no longer waits; `None` if no session has or had it.
 async fn card_of(
     site: &Site,
     visitor: &Visitor,
@@ -69,5 +69,5 @@ async fn card_of(
     let presenter = site.board.presenter(id).await.ok()?;
     let review = review_of(site, id, &presenter, query, Some(question)).await;
     let setup = CardSetup { site, visitor, id, presenter: &presenter, back_to, review: review.as_ref() };
-    card::open(&setup, question)
+    card::open(&setup, question).or_else(|| card::closed(&setup, question))
 }

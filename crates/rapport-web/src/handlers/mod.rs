@@ -3,6 +3,8 @@
 pub(crate) mod devices;
 pub(crate) mod inbox;
 pub(crate) mod pairing;
+pub(crate) mod projects;
+pub(crate) mod push;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod start;

@@ -11,17 +11,17 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
 use maud::{Markup, html};
 use rapport_core::review::{Group, items};
-use rapport_core::{Act, FileTurn, Presenter, QuestionId, SessionId, TurnCard, TurnCardKind};
+use rapport_core::{Act, BranchPoint, FileTurn, Presenter, QuestionId, SessionId, TurnCard, TurnCardKind};
 use rapport_door::{Content, DoorError, Reached, StoreError};
 
 use super::{after, content, content_within, unseen};
 use crate::access::{Posted, Visitor};
-use crate::acts::{acts, plan_of};
+use crate::acts::{acts, item_name, plan_of};
 use crate::fields::{Fields, encoded};
 use crate::page::card::{self, CardSetup};
 use crate::page::session::{self, Part};
-use crate::page::turn::{LONGEST_PREVIEW, ReviewSetup, is_elsewhere, item_name};
-use crate::page::{self, Frame, Section, diff, framed};
+use crate::page::turn::{LONGEST_PREVIEW, ReviewSetup, is_elsewhere};
+use crate::page::{self, Frame, Section, diff, framed, turn_tree};
 use crate::site::{DeviceNotice, Site};
 use crate::summary::{FAILED, WORK, shortened};
 
@@ -67,9 +67,14 @@ impl Look {
         let setup = CardSetup { site, visitor, id, presenter, back_to: &back_to, review: review.as_ref() };
         let waiting = presenter.focus().iter().map(|focus| focus.question.clone());
         let stuck = [FAILED, WORK].into_iter().map(QuestionId::new);
-        let cards = match named.and_then(|named| card::open(&setup, &named)) {
-            Some(card) => vec![card],
-            None => {
+        // The card that a person has in front of them is not replaced by another one when the page is fetched again.
+        let pinned = Some(QuestionId::new(query.get("pin"))).filter(|_| !query.get("pin").is_empty());
+        let settled = pinned.filter(|pinned| card::open(&setup, pinned).is_none());
+        let settled = settled.and_then(|settled| card::closed(&setup, &settled));
+        let cards = match (settled, named.and_then(|named| card::open(&setup, &named))) {
+            (Some(settled), _) => vec![settled],
+            (None, Some(card)) => vec![card],
+            (None, None) => {
                 waiting.chain(stuck).filter_map(|one| card::open(&setup, &one)).take(MOST_CARDS).collect()
             }
         };
@@ -109,11 +114,20 @@ pub(crate) async fn plan(look: Look) -> Response {
     look.page(Part::Plan, content).await
 }
 
+/// `GET /s/ID/turns`: its turns and branches.
+pub(crate) async fn turns(look: Look) -> Response {
+    let is_branch = |of: &BranchPoint| of.session == look.id;
+    let branches = look.site.board.summaries(|one| one.branch_of.as_ref().is_some_and(is_branch));
+    let nodes = turn_tree::tree(&look.presenter, &branches);
+    let content = html! { section.paper aria-label="Turns" { (turn_tree::drawn(&nodes)) } };
+    look.page(Part::Turns, content).await
+}
+
 /// `GET /s/ID/changes`: what it changed so far.
 pub(crate) async fn changes(look: Look) -> Response {
     let drawn = match content(&look.site, &look.id, Content::Diff).await {
         Ok(changes) if changes.trim().is_empty() => html! { p.quiet { "It has changed no files so far." } },
-        Ok(changes) => diff::files(&changes),
+        Ok(changes) => html! { (diff::switch()) (diff::files(&changes)) },
         Err(error) => html! { p.quiet { "The changes cannot be shown: " (page::text(&error.to_string())) } },
     };
     look.page(Part::Changes, html! { section.paper.changes aria-label="Changes" { (drawn) } }).await
@@ -149,7 +163,7 @@ async fn previewed(look: &Look, may_fetch: bool) -> Response {
         Ok(preview) => {
             // The script keeps what was fetched, so that drawing the page again does not fetch it again.
             let content = html! {
-                section.paper #preview aria-label="Preview" data-fetched[may_fetch] { (diff::block(&preview, usize::MAX)) }
+                section.paper #preview aria-label="Preview" data-fetched[may_fetch] { (diff::switch()) (diff::block(&preview, usize::MAX)) }
             };
             look.page(Part::Plan, content).await
         }
@@ -194,7 +208,11 @@ pub(crate) async fn act(State(site): State<Arc<Site>>, Path(id): Path<String>, p
     let outcome = perform(&site, &visitor, &id, &fields).await;
     let said = match outcome {
         Ok(words) => DeviceNotice::Done(words),
-        Err(words) => DeviceNotice::Refused(words),
+        // The card may be gone, and with it what was written in it.
+        Err(words) => match fields.get("text").trim() {
+            "" => DeviceNotice::Refused(words),
+            text => DeviceNotice::Unsent(words, text.to_owned()),
+        },
     };
     site.told.tell(&visitor.name, said);
     after(fields.get("back"))
@@ -205,10 +223,10 @@ async fn perform(site: &Site, visitor: &Visitor, id: &SessionId, fields: &Fields
     // The form is checked against the newest stored state.
     let presenter = site.board.refresh(id).await.map_err(|error| error.to_string())?;
     let acts = acts(&presenter, fields)?;
-    let by = visitor.by();
+    let (by, sessions) = (visitor.by(), site.sessions_of(visitor));
     let mut reached = Reached::Process;
     for act in &acts {
-        let done = site.sessions.act(id, &by, act).await;
+        let done = sessions.act(id, &by, act).await;
         if done.is_err() {
             // The next page shows why the act was refused.
             let _ = site.board.refresh(id).await;
@@ -219,7 +237,7 @@ async fn perform(site: &Site, visitor: &Visitor, id: &SessionId, fields: &Fields
     let _ = site.board.refresh(id).await;
     if reached == Reached::Log {
         // No process runs the session, so it continues here.
-        match site.sessions.resume(id).await {
+        match sessions.resume(id).await {
             Ok(()) | Err(DoorError::Store(StoreError::Busy { .. })) => {}
             Err(error) => return Ok(format!("Stored, but the session could not be resumed: {error}")),
         }

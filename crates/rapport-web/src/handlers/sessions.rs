@@ -21,10 +21,7 @@ pub(crate) async fn sessions(
     let wanted: String = query.get("q").trim().chars().take(200).collect();
     let words: Vec<String> = wanted.split_whitespace().map(str::to_lowercase).collect();
     site.board.soon_read().await;
-    let all = site.board.summaries(|one| {
-        let name = format!("{} {}", one.id, one.project).to_lowercase();
-        words.iter().all(|word| name.contains(word) || one.words.contains(word))
-    });
+    let all = site.board.search(&words).await;
     let last = all.len().saturating_sub(1) / ON_A_PAGE;
     let page = query.number::<usize>("page").unwrap_or(0).min(last);
     let unreadable = site.board.unreadable();
@@ -36,6 +33,7 @@ pub(crate) async fn sessions(
         total: all.len(),
         page,
         wanted: &wanted,
+        words: &words,
         unreadable: &unreadable,
     };
     let frame = Frame {

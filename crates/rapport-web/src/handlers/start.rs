@@ -1,10 +1,11 @@
-//! Starting work: a task with its project, worker, agent and files.
+//! Starting work: a task with its project, worker, agent, policy and files.
 
 use std::sync::Arc;
 
 use axum::extract::{Extension, FromRequest as _, Multipart, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
+use rapport_core::routing::Policy;
 use rapport_core::{Created, Origin, SessionId, slug};
 use rapport_door::{NewFile, ProjectSetup, WorkWish};
 use tokio::task::spawn_blocking;
@@ -114,6 +115,7 @@ async fn read(site: &Arc<Site>, request: Request) -> Result<Wanted, String> {
             "project" => wanted.filled.project = value,
             "worker" => wanted.filled.worker = value,
             "agent" => wanted.filled.agent = value,
+            "policy" => wanted.filled.policy = value,
             _ => {}
         }
     }
@@ -152,10 +154,14 @@ async fn begin(site: &Site, visitor: &Visitor, wanted: &Wanted) -> Result<Sessio
     let named = |project: &&ProjectSetup| filled.project.is_empty() || project.name == filled.project;
     let project = site.projects.iter().find(named).ok_or("There is no such project.")?;
     let chosen = |word: &String| Some(word.clone()).filter(|word| !word.is_empty());
+    let policy = chosen(&filled.policy)
+        .map(|word| Policy::of_word(&word).ok_or_else(|| format!("There is no policy {word:?}.")))
+        .transpose()?;
     let wish = WorkWish {
         task: filled.task.trim().to_owned(),
         worker: chosen(&filled.worker),
         agent: chosen(&filled.agent),
+        policy,
     };
     let new = project.new_work.clone();
     // It reads the project's files, which blocks.
@@ -166,9 +172,10 @@ async fn begin(site: &Site, visitor: &Visitor, wanted: &Wanted) -> Result<Sessio
         request: chosen(&wanted.request),
         ..created
     };
+    let sessions = site.sessions_of(visitor);
     let begun = match wanted.files.is_empty() {
-        true => site.sessions.create(created, None).await,
-        false => site.sessions.create_with_files(created, &wanted.files).await,
+        true => sessions.create(created, None).await,
+        false => sessions.create_with_files(created, &wanted.files).await,
     };
     let id = begun.map_err(|error| format!("It was not started: {error}"))?;
     let _ = site.board.refresh(&id).await;

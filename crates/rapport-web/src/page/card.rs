@@ -2,7 +2,7 @@
 //! do, a plan to confirm, a form, a failure, work to apply. The core decides which question is shown ([`Presenter`]).
 
 use maud::{Markup, html};
-use rapport_core::routing::Recipient;
+use rapport_core::routing::{Grounding, Recipient};
 use rapport_core::{
     Answer, Asker, Choice, Focus, PhaseView, Presenter, Purpose, Question, QuestionId, QuestionView,
     RoundView, SessionId, TurnCard, View, WorkplaceState, visible,
@@ -34,11 +34,17 @@ pub(crate) struct CardSetup<'a> {
 }
 
 impl CardSetup<'_> {
-    /// A form about the session. `key` identifies one showing of a card: the script keeps what a person began to
-    /// write as long as the key is the same.
+    /// A form about the session. `key` identifies one showing of it: the script leaves it as it is while a person
+    /// fills it in.
     pub(super) fn form(&self, key: &str, content: Markup) -> Markup {
+        self.form_about(key, key, content)
+    }
+
+    /// The same for something that may be shown several times, such as a question that gets a draft: the script keeps
+    /// what a person began to write.
+    fn form_about(&self, about: &str, key: &str, content: Markup) -> Markup {
         html! {
-            form id=(element("form", &format!("{}/{key}", self.id))) method="post" action=(format!("/s/{}/act", encoded(self.id.as_str()))) data-key=(key) {
+            form id=(element("form", &format!("{}/{about}", self.id))) method="post" action=(format!("/s/{}/act", encoded(self.id.as_str()))) data-key=(key) {
                 input type="hidden" name="form" value=(self.visitor.form_token);
                 input type="hidden" name="back" value=(self.back_to);
                 (content)
@@ -72,12 +78,61 @@ fn element(kind: &str, key: &str) -> String {
     format!("{kind}-{}", &digest(key.as_bytes())[..16])
 }
 
-/// The frame of a card: question and the position in the log since when it is shown. The page asks for the same card
-/// when it is drawn again.
-pub(super) fn framed(setup: &CardSetup<'_>, question: &str, since: u64, content: Markup) -> Markup {
+/// The frame of a card. The script asks for the card of the same question when it fetches the page again, so that no
+/// other card takes its place.
+pub(super) fn framed(setup: &CardSetup<'_>, question: &str, content: Markup) -> Markup {
     html! {
-        article.card id=(element("card", &format!("{}/{question}/{since}", setup.id))) aria-labelledby="card-title" { (content) }
+        article.card id=(element("card", &format!("{}/{question}", setup.id))) aria-labelledby="card-title" data-front=(setup.id) data-question=(question) { (content) }
     }
+}
+
+/// What became of an item that no longer waits; `None` if the session never had it. Another card is shown when the
+/// person continues.
+pub(crate) fn closed(setup: &CardSetup<'_>, question: &QuestionId) -> Option<Markup> {
+    let found = find(setup.presenter, question);
+    let of_turn = |card: TurnCard| setup.presenter.session().file_turn(&card.folder).is_some();
+    let is_stuck = [FAILED, WORK].contains(&question.as_str());
+    if found.is_none() && !is_stuck && !TurnCard::read(question).is_some_and(of_turn) {
+        return None;
+    }
+    let outcome = match &found {
+        Some((round, place)) => outcome(round, &round.items[*place]),
+        None => html! { p { "This no longer waits for you." } },
+    };
+    Some(framed(
+        setup,
+        question.as_str(),
+        html! {
+                header {
+                    p.about { a href=(format!("/s/{}", encoded(setup.id.as_str()))) { (shortened(&setup.presenter.session().created().task, LONGEST_TASK)) } }
+                    h1 #card-title tabindex="-1" { "Settled elsewhere" }
+                }
+                @if let Some((round, place)) = &found {
+                    div.question { (markdown(&round.items[*place].question.text)) }
+                }
+                (outcome)
+                div.row { a.button.main href=(setup.back_to) data-next { "Continue" } }
+        },
+    ))
+}
+
+/// How a question ended.
+fn outcome(round: &RoundView<'_>, item: &QuestionView<'_>) -> Markup {
+    html! {
+        @match (item.given, round.closed) {
+            (Some((answer, by)), _) => {
+                p { "Answered: " b { (text(&item.question.words(answer))) } " " span.by { (visible::line(&by.to_string())) } }
+                @if let Some(because) = item.because { (ground(because)) }
+            },
+            (None, Some(ending)) => p { "It is closed: " (text(&ending.to_string())) "." },
+            (None, None) => p { "This no longer waits for you." },
+        }
+    }
+}
+
+/// The ground of a lead's answer.
+pub(super) fn ground(because: &Grounding) -> Markup {
+    html! { p.quiet.ground { "Because of " (visible::line(&because.ground.to_string())) ": " q { (text(&because.quote)) } } }
 }
 
 /// The card of an item; `None` if the item no longer waits.
@@ -108,7 +163,6 @@ fn asked(setup: &CardSetup<'_>, id: &QuestionId) -> Option<Markup> {
     Some(framed(
         setup,
         id.as_str(),
-        focus.map_or(0, |focus| focus.since),
         html! {
                 (head(setup, &title(&item.question.purpose), focus.map_or(round.asked_at, |focus| focus.at)))
                 (chips(setup, &round, place))
@@ -116,9 +170,10 @@ fn asked(setup: &CardSetup<'_>, id: &QuestionId) -> Option<Markup> {
                 @if let Some(previous) = item.previous {
                     p.previous { "So far: " strong { (text(&item.question.words(previous))) } }
                 }
-                (of_lead(setup, item.question))
                 @if setup.visitor.may_answer() { (answering(setup, &round, place, focus)) }
                 @else { p.quiet { "This device may only look." } }
+                // Below the options: a draft that arrives moves none of them under a finger.
+                (of_lead(setup, item.question))
         },
     ))
 }
@@ -130,9 +185,7 @@ fn of_lead(setup: &CardSetup<'_>, question: &Question) -> Markup {
         return html! {
             div.draft {
                 p { "The lead drafts: " b { (text(&draft.answer)) } }
-                @if let Some(because) = &draft.because {
-                    p.quiet { (visible::line(&because.ground.to_string())) ": " (text(&because.quote)) }
-                }
+                @if let Some(because) = &draft.because { (ground(because)) }
                 @if setup.visitor.may_answer() {
                     (setup.form(&format!("draft-{}-{}", question.id, draft.at), html! {
                         input type="hidden" name="drafted" value=(draft.answer);
@@ -172,6 +225,7 @@ fn title(purpose: &Purpose) -> String {
         Purpose::Elicit(field) => format!("{} wants to know", shortened(&field.server, 60)),
         Purpose::Confirm => "Start the work with this plan?".to_owned(),
         Purpose::Budget { .. } => "The budget is used up".to_owned(),
+        Purpose::Idle => "The agent stopped without a result".to_owned(),
     }
 }
 
@@ -224,7 +278,7 @@ fn body(setup: &CardSetup<'_>, question: &Question) -> Markup {
             @if let Some(path) = session.plan_path() { p.quiet { "Saved as " code { (visible::line(path)) } } }
             (given(setup))
         },
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } => {
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } | Purpose::Idle => {
             html! { div.question { (markdown(&question.text)) } }
         }
     }
@@ -274,9 +328,10 @@ fn answering(setup: &CardSetup<'_>, round: &RoundView<'_>, place: usize, focus: 
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } if question.options.is_empty() => {
             "Your answer"
         }
+        Purpose::Idle => "Or say what to do",
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } => "Or in your own words",
     };
-    setup.form(&key, html! {
+    setup.form_about(question.id.as_str(), &key, html! {
         input type="hidden" name="question" value=(question.id);
         @if let Some(seen) = seen { input type="hidden" name="seen" value=(seen); }
         @if question.multi {
@@ -355,7 +410,6 @@ fn failed(setup: &CardSetup<'_>, view: &View) -> Option<Markup> {
     Some(framed(
         setup,
         FAILED,
-        0,
         html! {
                 (head(setup, "It cannot go on", view.updated_at))
                 pre.code tabindex="0" { (visible::lines(why)) }
@@ -377,7 +431,6 @@ fn work(setup: &CardSetup<'_>, view: &View) -> Option<Markup> {
     Some(framed(
         setup,
         WORK,
-        0,
         html! {
                 (head(setup, "What becomes of these changes?", view.updated_at))
                 p { "They are not in the project yet. " @if let Some(by) = &place.requested_by { (visible::line(&by.to_string())) " asks you to apply them." } }
@@ -415,7 +468,7 @@ pub(crate) fn files(view: &View) -> Markup {
             }
         }
         @if let Some(why) = view.changes.as_ref().and_then(|changes| changes.unknown.as_deref()) {
-            p.quiet { "The changed files are unknown: " (text(why)) }
+            p.quiet { "Not all changed files are known: " (text(why)) }
         }
     }
 }

@@ -72,10 +72,62 @@ pub(crate) fn block(diff: &str, most: usize) -> Markup {
     }
 }
 
+/// A switch between the two ways to show differences. Style does the rest, so it works without a script.
+pub(crate) fn switch() -> Markup {
+    html! {
+        fieldset.diff-switch {
+            legend.unseen { "How to show differences" }
+            label { input type="radio" name="diff-view" value="inline" checked; " Inline" }
+            label { input type="radio" name="diff-view" value="split"; " Side by side" }
+        }
+    }
+}
+
+/// Neighbouring lines of a diff that belong together.
+#[derive(Debug, PartialEq, Eq)]
+enum Block<'a> {
+    /// Names of files and places, and lines that are not part of a diff.
+    Notes(Vec<&'a str>),
+    /// Lines that stay the same.
+    Same(Vec<&'a str>),
+    Changed {
+        removed: Vec<&'a str>,
+        added: Vec<&'a str>,
+    },
+}
+
+fn blocks<'a>(lines: &[&'a str]) -> Vec<Block<'a>> {
+    let mut all: Vec<Block<'a>> = Vec::new();
+    for line in lines {
+        match (kind(line), all.last_mut()) {
+            ("same", Some(Block::Same(lines))) => lines.push(line),
+            ("same", _) => all.push(Block::Same(vec![line])),
+            // Lines that are removed after added ones begin another change.
+            ("removed", Some(Block::Changed { removed, added })) if added.is_empty() => removed.push(line),
+            ("removed", _) => all.push(Block::Changed { removed: vec![line], added: Vec::new() }),
+            ("added", Some(Block::Changed { added, .. })) => added.push(line),
+            ("added", _) => all.push(Block::Changed { removed: Vec::new(), added: vec![line] }),
+            (_, Some(Block::Notes(lines))) => lines.push(line),
+            _ => all.push(Block::Notes(vec![line])),
+        }
+    }
+    all
+}
+
+/// Lines in colour. The same elements are one column or two: the style decides.
 fn drawn(lines: &[&str]) -> Markup {
+    let each = |lines: &[&str]| {
+        html! { @for line in lines { span class=(kind(line)) { (visible::line(line)) "\n" } } }
+    };
     html! {
         pre.diff tabindex="0" {
-            @for line in lines { span class=(kind(line)) { (visible::line(line)) "\n" } }
+            @for block in blocks(lines) {
+                @match block {
+                    Block::Notes(lines) => span.block { (each(&lines)) },
+                    Block::Same(lines) => span.block.both { span.side { (each(&lines)) } span.side.copy aria-hidden="true" { (each(&lines)) } },
+                    Block::Changed { removed, added } => span.block.both { span.side { (each(&removed)) } span.side { (each(&added)) } },
+                }
+            }
         }
     }
 }
@@ -126,5 +178,28 @@ mod tests {
         let page = files(DIFF).into_string();
         assert!(page.contains("<span class=\"removed\">-diff --git &lt;b&gt;\n</span>"), "{page}");
         assert_eq!(files("").into_string(), "");
+    }
+
+    #[test]
+    fn what_was_removed_is_beside_what_was_added() {
+        let lines = ["@@ -1 +1 @@", " a", "-b", "-c", "+d", " e", "+f", "-g"];
+        let changed = |removed: &[&'static str], added: &[&'static str]| Block::Changed {
+            removed: removed.to_vec(),
+            added: added.to_vec(),
+        };
+        assert_eq!(
+            blocks(&lines),
+            [
+                Block::Notes(vec!["@@ -1 +1 @@"]),
+                Block::Same(vec![" a"]),
+                changed(&["-b", "-c"], &["+d"]),
+                Block::Same(vec![" e"]),
+                changed(&[], &["+f"]),
+                changed(&["-g"], &[]),
+            ]
+        );
+        // A screen reader reads a line that stays the same once.
+        let page = drawn(&lines).into_string();
+        assert_eq!(page.matches("aria-hidden").count(), 2, "{page}");
     }
 }

@@ -95,6 +95,7 @@ fn entry(shown: &InboxPage<'_>, item: &WaitingItem) -> Markup {
                 span.title { (waiting.title) }
                 span.meta { (item.task) }
                 span.meta { (item.project) " · " (times::ago(shown.site, waiting.at)) " · for " (who) }
+                @if let Some(draft) = &waiting.draft { span.meta.drafted { "✎ The lead drafts: " (draft) } }
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::site::{DeviceNotice, Site};
 pub(crate) enum Section {
     Inbox,
     Sessions,
+    Projects,
     Start,
     Devices,
     /// A session, which is under none of them.
@@ -48,6 +49,7 @@ pub(crate) fn framed(frame: &Frame<'_>, content: Markup) -> Markup {
                         @if waiting > 0 { span.count data-waiting { (waiting) } span.unseen { " waiting" } }
                     }
                     (link("/sessions", Section::Sessions, "Sessions"))
+                    (link("/projects", Section::Projects, "Projects"))
                     @if visitor.may_answer() { (link("/new", Section::Start, "New task")) }
                     (link("/devices", Section::Devices, "Devices"))
                 }
@@ -99,6 +101,7 @@ fn document(site: &Site, title: &str, session: Option<&str>, content: Markup) ->
                 meta name="theme-color" content="#121416" media="(prefers-color-scheme: dark)";
                 title { (title) " · Rapport" }
                 link rel="icon" href=(asset(site, "icon.svg")) type="image/svg+xml";
+                link rel="apple-touch-icon" href=(asset(site, "icon-apple.png"));
                 link rel="manifest" href=(asset(site, "manifest.webmanifest"));
                 link rel="stylesheet" href=(asset(site, "style.css"));
                 script src=(asset(site, "idiomorph.js")) defer {}
@@ -117,9 +120,15 @@ fn said(site: &Site, visitor: &Visitor) -> Markup {
             @match said {
                 Some(DeviceNotice::Done(words)) => p.said.done { (words) },
                 Some(DeviceNotice::Refused(words)) => p.said.refused { (words) },
+                Some(DeviceNotice::Unsent(words, text)) => {
+                    p.said.refused { (words) }
+                    label.unsent { span { "You wrote this, and it was not sent:" } textarea readonly rows="3" { (text) } }
+                },
                 None => {}
             }
         }
+        // The script shows here what was written for a card that is gone.
+        div.unsent #unsent role="status" hidden {}
     }
 }
 

@@ -1,22 +1,27 @@
 //! Draws pages. Every function here only depends on its arguments; none reads or decides anything.
 //!
-//! `layout.rs` has what every page has; `inbox.rs`, `session.rs`, `sessions.rs`, `start.rs`, `devices.rs` and
-//! `pairing.rs` are the pages; `card.rs` draws what waits for a person, `turn.rs` the cards of turns, `story.rs`
-//! facts, `diff.rs` diffs, `markdown.rs` what agents write, `times.rs` times.
+//! `layout.rs` has what every page has; `inbox.rs`, `session.rs`, `sessions.rs`, `projects.rs`, `start.rs`,
+//! `devices.rs` (with `notifications.rs`) and `pairing.rs` are the pages; `card.rs` draws what waits for a person,
+//! `turn.rs` the cards of turns, `turn_tree.rs` turns and branches as a picture, `story.rs` facts, `diff.rs` diffs,
+//! `chart.rs` costs, `markdown.rs` what agents write, `times.rs` times.
 
 pub(crate) mod card;
+mod chart;
 pub(crate) mod devices;
 pub(crate) mod diff;
 pub(crate) mod inbox;
 mod layout;
 mod markdown;
+pub(crate) mod notifications;
 pub(crate) mod pairing;
+pub(crate) mod projects;
 pub(crate) mod session;
 pub(crate) mod sessions;
 pub(crate) mod start;
 mod story;
 pub(crate) mod times;
 pub(crate) mod turn;
+pub(crate) mod turn_tree;
 
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};

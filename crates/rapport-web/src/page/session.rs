@@ -1,20 +1,25 @@
 //! A session: what waits in it, its story, its plan and changes, and the ways to steer it.
 
 use maud::{Markup, html};
-use rapport_core::{AgentState, PhaseView, Status, View, WorkplaceState, visible};
+use rapport_core::{AgentState, BranchPoint, PhaseView, SpentAt, Status, View, WorkplaceState, visible};
 use uuid::Uuid;
 
 use super::card::{CardSetup, files};
 pub(crate) use super::story::{before, story};
-use super::{markdown, text, times};
+use super::{chart, markdown, text, times};
 use crate::fields::encoded;
+use crate::site::Site;
 use crate::summary::shortened;
+
+/// The maximum number of rows of a table of costs: the latest ones.
+const MOST_ROWS: usize = 50;
 
 /// The parts of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     Story,
     Plan,
+    Turns,
     Changes,
 }
 
@@ -44,6 +49,7 @@ pub(crate) fn session(
                     (tab(Part::Story, "", "Story"))
                     @if view.plan.is_some() || !view.answers.is_empty() { (tab(Part::Plan, "/plan", "Plan and answers")) }
                     (tab(Part::Changes, "/changes", "Changes"))
+                    (tab(Part::Turns, "/turns", "Turns"))
                     a href=(format!("{root}/log")) { "Raw log" }
                 }
                 (content)
@@ -135,7 +141,8 @@ fn steering(setup: &CardSetup<'_>, view: &View) -> Markup {
 fn about(setup: &CardSetup<'_>, view: &View) -> Markup {
     let usage = &view.usage;
     let created = setup.presenter.session().created();
-    let branches = setup.site.board.summaries(|one| one.branch_of.as_ref() == Some(&view.id));
+    let is_branch = |of: &BranchPoint| of.session == view.id;
+    let branches = setup.site.board.summaries(|one| one.branch_of.as_ref().is_some_and(is_branch));
     html! {
         section.paper.facts-about aria-labelledby="about-title" {
             h2 #about-title { "About" }
@@ -151,6 +158,7 @@ fn about(setup: &CardSetup<'_>, view: &View) -> Markup {
                 @if usage.cost_micros > 0 || usage.output > 0 { dt { "Cost" } dd { (times::cost(usage.cost_micros)) ", " (usage.input + usage.cache_read + usage.cache_write) " tokens in, " (usage.output) " out" } }
                 dt { "Facts" } dd { (view.seq) }
             }
+            (spending(setup.site, setup.presenter.session().history().spending()))
             @if let Some(check) = &view.check { p.care[!check.has_passed()] { (text(&check.words())) } }
             @if view.changes.is_some() { h3 { "Changed files" } (files(view)) }
             @if !view.rules.is_empty() && setup.visitor.may_answer() {
@@ -169,6 +177,42 @@ fn about(setup: &CardSetup<'_>, view: &View) -> Markup {
                         code { (visible::line(host)) } " " button.small name="do" value=(format!("allow_host:{host}")) { "Allow" }
                     }))
                 }
+            }
+        }
+    }
+}
+
+/// Cost and tokens over time, as small charts with a table.
+fn spending(site: &Site, reports: &[SpentAt]) -> Markup {
+    let (mut cost, mut tokens) = (0_u64, 0_u64);
+    let sums = reports.iter().map(|SpentAt { at, usage }| {
+        cost = cost.saturating_add(usage.cost_micros);
+        let all = [usage.input, usage.output, usage.cache_read, usage.cache_write];
+        tokens = all.into_iter().fold(tokens, u64::saturating_add);
+        (*at, cost, tokens)
+    });
+    let sums: Vec<_> = sums.collect();
+    let (Some(first), Some(last)) = (sums.first(), sums.last()) else { return html! {} };
+    let (from, to) = (times::exact(site, first.0), times::exact(site, last.0));
+    let points = |sum: fn(&(jiff::Timestamp, u64, u64)) -> u64| -> Vec<(f64, u64)> {
+        sums.iter().map(|one| (one.0.as_millisecond() as f64, sum(one))).collect()
+    };
+    html! {
+        div.spending {
+            @if last.1 > 0 {
+                h3 { "Cost over time" }
+                (chart::growth(&format!("The cost grows to {} between {from} and {to}", times::cost(last.1)), &points(|one| one.1)))
+            }
+            h3 { "Tokens over time" }
+            (chart::growth(&format!("The number of tokens grows to {} between {from} and {to}", last.2), &points(|one| one.2)))
+            details {
+                summary { "As a table" }
+                div.table { table {
+                    thead { tr { th { "Until" } th { "Cost" } th { "Tokens" } } }
+                    tbody { @for (at, cost, tokens) in sums.iter().rev().take(MOST_ROWS) {
+                        tr { td { (times::at(site, *at)) } td { (times::cost(*cost)) } td { (tokens) } }
+                    } }
+                } }
             }
         }
     }

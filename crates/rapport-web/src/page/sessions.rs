@@ -1,12 +1,14 @@
 //! All sessions, with a search in their tasks, questions and answers.
 
+use std::sync::Arc;
+
 use maud::{Markup, html};
 use rapport_core::{SessionId, Status, visible};
 
 use super::times;
 use crate::fields::encoded;
 use crate::site::Site;
-use crate::summary::Summary;
+use crate::summary::{Summary, excerpt};
 
 /// The number of sessions on a page.
 pub(crate) const ON_A_PAGE: usize = 50;
@@ -14,12 +16,13 @@ pub(crate) const ON_A_PAGE: usize = 50;
 /// A page of the list.
 pub(crate) struct SessionsPage<'a> {
     pub(crate) site: &'a Site,
-    pub(crate) sessions: &'a [Summary],
+    pub(crate) sessions: &'a [Arc<Summary>],
     /// How many sessions match, on all pages.
     pub(crate) total: usize,
     pub(crate) page: usize,
-    /// What was searched for.
+    /// What was searched for, as it was written and word by word.
     pub(crate) wanted: &'a str,
+    pub(crate) words: &'a [String],
     /// Sessions that cannot be shown, and why.
     pub(crate) unreadable: &'a [(SessionId, String)],
 }
@@ -50,6 +53,7 @@ pub(crate) fn sessions(shown: &SessionsPage<'_>) -> Markup {
                                 @if one.cost_micros > 0 { " · " (times::cost(one.cost_micros)) }
                                 @if !one.waiting.is_empty() { " · " (one.waiting.len()) " waiting" }
                             }
+                            @if let Some(found) = excerpt(&one.words, shown.words).filter(|found| *found != one.task) { span.meta.found { (found) } }
                         }
                     }
                 }

@@ -1,9 +1,17 @@
 //! The form that starts work.
 
 use maud::{Markup, html};
+use rapport_core::routing::Policy;
 use rapport_door::ProjectSetup;
 
 use crate::access::Visitor;
+
+/// What a lead may do with the questions of a task, as a person chooses it.
+const POLICIES: [(Policy, &str); 3] = [
+    (Policy::Ask, "Nothing: only people are asked"),
+    (Policy::Assist, "Draft answers, which a person sends"),
+    (Policy::Auto, "Answer what it has a ground for, draft the rest"),
+];
 
 /// The values of the form, to show it again with an error.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +20,7 @@ pub(crate) struct Filled {
     pub(crate) project: String,
     pub(crate) worker: String,
     pub(crate) agent: String,
+    pub(crate) policy: String,
 }
 
 pub(crate) fn form(visitor: &Visitor, projects: &[ProjectSetup], filled: &Filled, request: &str) -> Markup {
@@ -21,6 +30,9 @@ pub(crate) fn form(visitor: &Visitor, projects: &[ProjectSetup], filled: &Filled
         let mut known = std::collections::BTreeSet::new();
         names.retain(|name| known.insert(name.to_owned()));
     }
+    // Projects may differ in it; then the form does not say it.
+    let usual = projects.first().map(|project| project.policy);
+    let usual = usual.filter(|usual| projects.iter().all(|project| project.policy == *usual));
     html! {
         section.paper.narrow {
             h1 { "New task" }
@@ -43,6 +55,10 @@ pub(crate) fn form(visitor: &Visitor, projects: &[ProjectSetup], filled: &Filled
                         @for agent in agents { option value=(agent) selected[*agent == filled.agent] { (agent) } }
                     } }
                 }
+                label { span { "What the lead may do with the agent's questions" } select name="policy" {
+                    option value="" { "As usual" @if let Some(usual) = usual { " (" (usual.word()) ")" } }
+                    @for (policy, words) in POLICIES { option value=(policy.word()) selected[policy.word() == filled.policy] { (words) } }
+                } }
                 label { span { "Files for the agent" } input type="file" name="files" multiple; }
                 div.row { button.main { "Start" } }
                 p.quiet { "The agent asks before it plans, and you confirm the plan before it works." }

@@ -1,8 +1,9 @@
 //! The facts of a session as a story that people read, the newest first.
 
 use maud::{Markup, html};
-use rapport_core::{By, Entry, Event, FactTone, Presenter, Purpose, QuestionId, SessionId, visible};
+use rapport_core::{Answer, By, Entry, Event, FactTone, Presenter, Purpose, QuestionId, SessionId, visible};
 
+use super::card::ground;
 use super::{markdown, times};
 use crate::acts::find;
 use crate::fields::encoded;
@@ -32,7 +33,7 @@ pub(crate) fn story(
     html! {
         ol.story {
             @for entry in entries.iter().rev() {
-                @let told: Vec<StoryRow> = entry.facts.iter().take(MOST_FACTS).filter_map(|fact| tell(presenter, id, fact)).collect();
+                @let told: Vec<StoryRow> = entry.facts.iter().take(MOST_FACTS).filter_map(|fact| tell(presenter, id, (entry, fact))).collect();
                 @let more = entry.facts.len().saturating_sub(MOST_FACTS);
                 @if !told.is_empty() {
                     li id=(format!("fact-{}", entry.seq)) {
@@ -57,7 +58,7 @@ pub(crate) fn before(id: &str, seq: u64) -> String {
 }
 
 /// A fact in words; `None` if it says nothing to people. Facts without an arm of their own are drawn by their tone.
-fn tell(presenter: &Presenter, id: &SessionId, fact: &Event) -> Option<StoryRow> {
+fn tell(presenter: &Presenter, id: &SessionId, (entry, fact): (&Entry, &Event)) -> Option<StoryRow> {
     let told = |class, sign, words: Markup| Some(StoryRow { class, sign, words });
     let plain = |words: &str| html! { (visible::lines(words)) };
     let seen_from = presenter.session().seen_from(id);
@@ -90,16 +91,18 @@ fn tell(presenter: &Presenter, id: &SessionId, fact: &Event) -> Option<StoryRow>
             },
         ),
         Event::Answered { question, answer, by } => {
-            let words =
-                find(presenter, question).map(|(round, place)| round.items[place].question.words(answer));
-            let words = words.unwrap_or_else(|| {
-                answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>().join(", ")
+            let words = in_words(presenter, question, answer);
+            // The ground of a lead's answer is a fact of the same entry.
+            let because = entry.facts.iter().find_map(|other| match other {
+                Event::Grounded { question: grounded, because } if grounded == question => Some(because),
+                _ => None,
             });
             told(
                 "answered",
                 "✓",
                 html! {
                     (about(presenter, question)) b { (visible::lines(&cut(&words))) } " " span.by { (who(by)) }
+                    @if let Some(because) = because { (ground(because)) }
                 },
             )
         }
@@ -114,7 +117,17 @@ fn tell(presenter: &Presenter, id: &SessionId, fact: &Event) -> Option<StoryRow>
             "■",
             html! { (visible::line(&fact.words())) details { summary { "The report" } (markdown(report)) } },
         ),
-        Event::Drafted { .. } => told("agent", "✎", plain(&cut(&fact.words()))),
+        Event::Drafted { question, answer, by, because } => {
+            let words = in_words(presenter, question, answer);
+            told(
+                "agent",
+                "✎",
+                html! {
+                    (about(presenter, question)) b { (visible::lines(&cut(&words))) } " " span.by { "drafted by " (who(by)) }
+                    @if let Some(because) = because { (ground(because)) }
+                },
+            )
+        }
         Event::Checked { check, .. } => {
             told(if check.has_passed() { "answered" } else { "care" }, "■", plain(&check.words()))
         }
@@ -131,6 +144,12 @@ fn tell(presenter: &Presenter, id: &SessionId, fact: &Event) -> Option<StoryRow>
             told(class, sign, plain(&cut(&fact.words())))
         }
     }
+}
+
+/// An answer in words, as its question says them.
+fn in_words(presenter: &Presenter, question: &QuestionId, answer: &Answer) -> String {
+    let words = find(presenter, question).map(|(round, place)| round.items[place].question.words(answer));
+    words.unwrap_or_else(|| answer.values.iter().chain(&answer.text).cloned().collect::<Vec<_>>().join(", "))
 }
 
 /// The beginning of a question, shown before its answer.

@@ -27,7 +27,8 @@ pub(crate) fn cost(micros: u64) -> String {
     format!("${}.{:02}", cents / 100, cents % 100)
 }
 
-fn exact(site: &Site, then: Timestamp) -> String {
+/// The date and the time.
+pub(crate) fn exact(site: &Site, then: Timestamp) -> String {
     then.to_zoned(site.zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 

@@ -4,7 +4,9 @@
 use std::collections::{BTreeSet, HashMap};
 
 use maud::{Markup, html};
-use rapport_core::review::{Checks, Dependencies, Group, counts, items, needed, unified, warnings};
+use rapport_core::review::{
+    Checks, Dependencies, Group, MAX_COMMENT, counts, items, needed, unified, warnings,
+};
 use rapport_core::{
     ActionPlan, ActionResult, FileBatch, FileTurn, QuestionId, Resource, SessionId, TurnCard, TurnCardKind,
     UndoState, visible,
@@ -14,7 +16,7 @@ use rapport_durable::digest;
 use super::card::{CardSetup, framed, head};
 use super::{diff, markdown, text};
 use crate::access::Visitor;
-use crate::acts::{checks, plan_of};
+use crate::acts::{checks, comment_name, item_name, plan_of};
 use crate::fields::encoded;
 use crate::summary::shortened;
 
@@ -30,11 +32,6 @@ pub(crate) struct ReviewSetup {
     pub(crate) previews: HashMap<String, String>,
     /// The names of items that are not checked.
     pub(crate) left_out: BTreeSet<String>,
-}
-
-/// The name of an item of a plan in forms and addresses.
-pub(crate) fn item_name(group: usize, item: usize) -> String {
-    format!("{group}.{item}")
 }
 
 /// Whether the preview of an item needs something from another machine.
@@ -78,7 +75,7 @@ pub(super) fn open(setup: &CardSetup<'_>, card: &TurnCard, question: &QuestionId
         TurnCardKind::Result => format!("Turn {}", card.folder),
     };
     let content = html! { (head(setup, &title, focus.at)) (content) };
-    Some(framed(setup, question.as_str(), focus.since, content))
+    Some(framed(setup, question.as_str(), content))
 }
 
 fn hidden(turn: &FileTurn) -> Markup {
@@ -115,6 +112,7 @@ fn review(setup: &CardSetup<'_>, turn: &FileTurn, plan: &ActionPlan, question: &
                                 @if let Some(remark) = &shown.remark { p.care { (text(remark)) } }
                                 p.care.depends id=(format!("note-{name}")) { @if let Some(note) = notes.get(item).and_then(Option::as_ref) { (text(note)) } }
                                 (preview(setup, given, turn, &name))
+                                @if may { (comment(&name)) }
                             }
                         }
                     }
@@ -139,8 +137,22 @@ fn review(setup: &CardSetup<'_>, turn: &FileTurn, plan: &ActionPlan, question: &
         p.counts { @for counted in counts(&plan.actions) { span { (counted.split_whitespace().collect::<Vec<_>>().join(" ")) } } }
         @for warning in warnings(&plan.actions) { p.care { "⚠ " (text(&warning)) } }
         @for problem in &turn.problems { p.care { "It cannot be carried out: " (text(problem)) } }
+        @if !given.previews.is_empty() { (diff::switch()) }
         @if may { (setup.form(&format!("{}/{question}/{revision}", setup.id), list)) } @else { (list) }
         details { summary { "The whole plan" } div.plan tabindex="0" role="region" aria-label="Plan" { (markdown(turn.plan.as_ref().map_or("", |plan| plan.text.as_str()))) } }
+    }
+}
+
+/// The field for a comment on an item.
+fn comment(name: &str) -> Markup {
+    html! {
+        details.comment {
+            summary { "Comment" }
+            label.own {
+                span { "Leave it out, and tell the agent why" }
+                input type="text" name=(comment_name(name)) maxlength=(MAX_COMMENT) data-comment=(name) autocomplete="off";
+            }
+        }
     }
 }
 
@@ -166,6 +178,7 @@ fn differs(setup: &CardSetup<'_>, turn: &FileTurn) -> Markup {
     let seen = digest(now.as_bytes());
     html! {
         p { "The file differs from the plan. The difference takes effect once you accept it." }
+        (diff::switch())
         (diff::block(&unified(&format!("{}/plan.md", turn.folder), planned, now), LINES_OF_PREVIEW))
         @if setup.visitor.may_answer() {
             (setup.form(&seen, html! {

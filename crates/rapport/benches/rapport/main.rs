@@ -12,14 +12,17 @@ mod serving;
 mod stage;
 mod telegram;
 mod waiting;
+mod web;
 mod workers;
 
 /// What the tests stand on, as far as it serves here.
 #[path = "../../tests/it/support"]
 #[expect(dead_code, clippy::unwrap_used, reason = "it is there for the tests")]
 mod support {
+    pub(crate) mod browser;
     pub(crate) mod crowd;
     pub(crate) mod model;
+    pub(crate) mod needs;
     pub(crate) mod rounds_api;
     pub(crate) mod scripted_agent;
     pub(crate) mod serving;
@@ -79,7 +82,7 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 14] = [
+    let parts: [(&str, Measure); 15] = [
         ("start-up", start_up),
         ("replay", replay),
         ("growth", growth::measure),
@@ -90,6 +93,7 @@ fn everything(wanted: &[&str]) -> Outcome {
         ("waiting", || with_cli(waiting::measure)),
         ("serving", serving::measure),
         ("telegram", telegram::measure),
+        ("web", || with_browser(web::measure)),
         ("bots", bots::measure),
         ("files", files::measure),
         ("exploring", exploring::measure),
@@ -118,6 +122,15 @@ fn with_cli(measure: fn(&Path) -> Outcome) -> Outcome {
             Ok(())
         }
     }
+}
+
+/// Measures with a browser, or says why not.
+fn with_browser(measure: Measure) -> Outcome {
+    if std::env::var_os("RAPPORT_TEST_AXE").is_none() {
+        println!("  not measured, without a browser: `cargo xtask bench` finds one, where it is installed");
+        return Ok(());
+    }
+    measure()
 }
 
 fn row(what: &str, figure: String, target: &str) {

@@ -46,7 +46,7 @@ pub(super) fn measure() -> Outcome {
         |number| stage.bare_worktree(number, &[]),
         |number| stage.first_byte(&worktrees, "worktree", number, &|_| None),
     )?;
-    told("worktree, to the agent's first byte", "git worktree add", ours, bare);
+    print_ratio("worktree, to the agent's first byte", "git worktree add", ours, bare);
     match Sandboxes::check() {
         Ok(_) => {
             let places = folder.path().join("sandboxes");
@@ -58,7 +58,7 @@ pub(super) fn measure() -> Outcome {
                 |number| stage.bare_worktree(number, &walls),
                 |number| stage.first_byte(&sandboxes, "sandbox", number, &home),
             )?;
-            told("sandbox, to the agent's first byte", "git worktree add, bwrap", ours, bare);
+            print_ratio("sandbox, to the agent's first byte", "git worktree add, bwrap", ours, bare);
         }
         Err(none) => println!("  sandboxes are not measured: {}", none.why),
     }
@@ -78,7 +78,7 @@ pub(super) fn measure() -> Outcome {
     }
 }
 
-fn told(what: &str, beside: &str, ours: Duration, bare: Duration) {
+fn print_ratio(what: &str, beside: &str, ours: Duration, bare: Duration) {
     row(what, format!("{:.0} ms", ours.as_secs_f64() * 1e3), "");
     row(
         &format!("  as a share of {beside}"),
@@ -218,7 +218,12 @@ impl Stage {
             |_| bare_container(engine, &bundle),
             |number| self.first_byte(&ours, "container", number, &home),
         )?;
-        told("container, to the agent's first byte, cold", "docker run, a clone of the bundle", cold, bare);
+        print_ratio(
+            "container, to the agent's first byte, cold",
+            "docker run, a clone of the bundle",
+            cold,
+            bare,
+        );
         // A container that is made and filled, and runs, is given to the session that is accepted: what a pool of them would save.
         let warm = |number: usize| {
             let (session, created) =
@@ -230,7 +235,7 @@ impl Stage {
             Ok(took)
         };
         let (bare, warm) = medians(|_| bare_container(engine, &bundle), warm)?;
-        told("container, to the agent's first byte, warm", "the same", warm, bare);
+        print_ratio("container, to the agent's first byte, warm", "the same", warm, bare);
         Ok(())
     }
 }

@@ -57,6 +57,7 @@ impl AgentFlags {
             budget_micros: self.budget.map(|budget| budget.0),
             max_rounds: self.max_rounds,
             questions: self.lead_policy.map(|named| named.0),
+            queue: None,
         };
         (change != TermsChange::default()).then_some(change)
     }

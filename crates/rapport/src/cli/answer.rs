@@ -39,6 +39,8 @@ const TYPE: &str = "(Type your answer, then press Enter twice to submit)";
   rapport answer add-auth yes                   allow once, or start the work
   rapport answer add-auth -q q1 --edit Session  change an answer
   rapport answer add-auth --draft               send what the lead drafted
+  rapport answer add-auth --same                the answer that was given before
+  rapport answer add-auth -q q1 --always JWT    from now on without asking
   rapport answer add-auth --back                open the question before again")]
 pub(super) struct Args {
     /// The session: its name, or a unique part of it (default: the one around the current directory, else the only one
@@ -64,6 +66,12 @@ pub(super) struct Args {
     /// Send the lead's draft, as your own answer
     #[arg(long, conflicts_with_all = ["value", "text", "edit", "back"])]
     draft: bool,
+    /// Give the answer that was given to the same question before
+    #[arg(long, conflicts_with_all = ["value", "text", "edit", "back", "draft"])]
+    same: bool,
+    /// Answer the same question always so in this project, until you revoke it (`rapport revoke`)
+    #[arg(long, conflicts_with = "back")]
+    always: bool,
     /// Go back to the previous question, in a round that is not complete
     #[arg(long, conflicts_with_all = ["value", "text", "edit", "question"])]
     back: bool,
@@ -73,7 +81,11 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
     let place = Workspace::find(common)?;
     let store = place.store();
     let id = chosen(&place, &mut args)?;
-    if args.value.is_empty() && args.text.is_none() && !args.back && !args.draft {
+    let is_bare = args.value.is_empty() && args.text.is_none() && !args.back && !args.draft && !args.same;
+    if is_bare && args.always {
+        return always(common, &place, &id, args.question.as_deref());
+    }
+    if is_bare {
         return ask::execute(common, &place, id);
     }
     let asked = match &args.question {
@@ -81,9 +93,10 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
         None => ask::only_open(&store, &id)?,
     };
     let act = match &asked {
-        _ if !args.draft => act(common, &args)?,
+        _ if !args.draft && !args.same => act(common, &args)?,
+        Some(question) if args.same => Act::TakeOffer { question: question.clone() },
         Some(question) => Act::SendDraft { question: question.clone() },
-        None => return Err(Failure::new(Code::Usage, "say whose draft to send: --question ID")),
+        None => return Err(Failure::new(Code::Usage, "say which question is meant: --question ID")),
     };
     let reached = match &act {
         Act::Answer { question: Some(question), reply } if args.edit => {
@@ -92,6 +105,9 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
         }
         act => submit(&place, &id, act)?,
     };
+    if let Some((question, _)) = ask::last_answer(&store, &id, asked.as_ref())?.filter(|_| args.always) {
+        submit(&place, &id, &Act::AlwaysAnswer { question: question.id })?;
+    }
     let answered = if args.back { None } else { ask::last_answer(&store, &id, asked.as_ref())? };
     if common.json {
         let words = answered.as_ref().map(|(question, answer)| question.words(answer));
@@ -100,10 +116,22 @@ pub(super) fn execute(common: &Common, mut args: Args) -> Outcome {
             "question": answered.map(|(question, _)| question.id), "answer": words }));
     }
     match &answered {
-        Some((question, answer)) => told(question, answer, &act)?,
+        Some((question, answer)) => print_answer(question, answer, &act)?,
         None => say(if args.back { "Open again." } else { "Answered." })?,
     }
     sessions::next_step(reached, &id).map_or(Ok(()), say)
+}
+
+/// Makes the answer that a question already has a rule of the project.
+fn always(common: &Common, place: &Workspace, id: &SessionId, question: Option<&str>) -> Outcome {
+    let Some(question) = question.map(QuestionId::new) else {
+        return Err(Failure::new(Code::Usage, "say which question is meant: --question ID"));
+    };
+    submit(place, id, &Act::AlwaysAnswer { question: question.clone() })?;
+    if common.json {
+        return say_json(&json!({ "session": id, "question": question, "always": true }));
+    }
+    say("The same question is always answered so in this project. See and revoke that with: rapport revoke")
 }
 
 /// The named session, if it is trusted.
@@ -131,7 +159,7 @@ fn chosen(place: &Workspace, args: &mut Args) -> Result<SessionId, Failure> {
         Err(failure) if !failure.candidates.is_empty() && !is_number(&name) => return Err(failure),
         Ok(_) | Err(_) => Failure::from(StoreError::NotFound(SessionId::new(&*name))),
     };
-    if args.text.is_some() || args.back || args.draft {
+    if args.text.is_some() || args.back || args.draft || args.same {
         return Err(not_found);
     }
     let id = match session_choice::choose(place, None, &verb) {
@@ -172,7 +200,7 @@ fn is_number(word: &str) -> bool {
 }
 
 /// Tells how an answer was interpreted. Words that were meant for an option may not match one: a label with a typo.
-fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
+fn print_answer(question: &Question, answer: &Answer, act: &Act) -> Outcome {
     say(format_args!("Answered. {}", safe::line(&ask::echo(question, answer))))?;
     if answer.text.is_none() || question.options.is_empty() {
         return Ok(());
@@ -181,7 +209,7 @@ fn told(question: &Question, answer: &Answer, act: &Act) -> Outcome {
         (Purpose::Clarify, Act::Answer { reply: Reply::Words(_), .. }) if answer.values.is_empty() => {
             say("No option has that name; it is taken as free text.")
         }
-        (Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. }, _) => Ok(()),
+        (Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } | Purpose::Idle, _) => Ok(()),
         (Purpose::Confirm, _) => say("The agent gets this message, and plans again."),
         (Purpose::Permission { .. } | Purpose::LeavePlanMode { .. }, _) => {
             say("The request is denied, with this message.")

@@ -16,6 +16,7 @@ use super::{Common, sessions, status};
 use crate::channels::terminal::{self, Link, Terminal};
 use crate::engine::{DoorError, ProjectSessions, Reached, Sessions as _, Update, socket};
 use crate::error::{Code, Failure, Outcome};
+use crate::stores::Holder;
 use crate::stores::blocking::BlockingStore;
 use crate::wiring::Workspace;
 
@@ -42,8 +43,9 @@ pub(super) fn execute(common: &Common, place: &Workspace, id: SessionId) -> Outc
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let is_complete = runtime.block_on(show(common, place, &id, view.seq))?;
-    let store = place.store();
-    match (is_complete, store.holder(&id)?) {
+    // This process held the session to write the answer, and may not have released it yet.
+    let is_other = |holder: &Holder| holder.pid != std::process::id() || holder.host.is_some();
+    match (is_complete, place.store().holder(&id)?.filter(is_other)) {
         (true, Some(_)) => Ok(()),
         (true, None) => sessions::next_step(Reached::Log, &id).map_or(Ok(()), say),
         (false, _) => Err(screen::stopped(common, &id)),

@@ -40,6 +40,9 @@ pub(super) fn execute(
     let folder = workflow::find_for(&place, session, &verb)?;
     seals::warn(&seals::broken_in(&place, &folder)?);
     let session = workflow::state(&place, &folder)?;
+    if beginning != Some(Beginning::Worktree) {
+        refuse_ended(&session, &folder, turn)?;
+    }
     refuse_at_work(&session, &folder, turn)?;
     let origin = wait(folder.turn(turn))?;
     let standing = standing(&session, turn);
@@ -89,7 +92,7 @@ fn undo_all(common: &Common, place: &Workspace, folder: &Folder, batches: &[Stri
             let batch = undo::carry_out(held, name, LaterChanges::Refuse).await?;
             match (&batch.undo, common.json) {
                 (UndoState::Done(_), true) => {}
-                _ => undo::told(common, (&held.kind, &held.folder.id), &batch)?,
+                _ => undo::print_result(common, (&held.kind, &held.folder.id), &batch)?,
             }
         }
         Ok(())
@@ -105,6 +108,17 @@ fn standing(session: &Session, turn: &str) -> Vec<String> {
         batches.filter(|batch| batch.has_changes && batch.stands() && batch.approved_at >= first).collect();
     standing.sort_by_key(|batch| std::cmp::Reverse(batch.approved_at));
     standing.into_iter().map(|batch| batch.name.clone()).collect()
+}
+
+/// Refuses a branch in a session that has ended, where nothing can be planned any more. A branch in a worktree is a
+/// session of its own.
+fn refuse_ended(session: &Session, folder: &Folder, turn: &str) -> Outcome {
+    if !session.is_over() {
+        return Ok(());
+    }
+    let id = &folder.id;
+    Err(Failure::new(Code::Refused, format!("turn {turn} cannot be branched: {id} was cancelled"))
+        .hint(format!("Try it in a session of its own: rapport branch --session {id} {turn} --worktree")))
 }
 
 /// Refuses while this turn is being planned or run: a branch would become the latest turn and hide that.

@@ -2,19 +2,14 @@
 
 use std::ffi::OsString;
 
-use rapport_core::{Act, Aim, Created, Origin, Session, SessionId};
+use rapport_core::{Act, Aim, Created, Origin, SessionId};
 
 use super::agent_flags::AgentFlags;
 use super::run::{self, Start};
 use super::{Common, say, screen, trust, typed_lines};
+use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
-use crate::wiring::Workspace;
-
-/// The name of the terminal as the place where a lead was begun.
-const TERMINAL: &str = "terminal";
-
-/// The number of recent sessions among which the lead is looked for.
-const LOOKED_AT: usize = 200;
+use crate::wiring::{LEADS_BEGIN_IN, Workspace};
 
 /// Talk to the lead: the conversation that knows the project and is asked first
 ///
@@ -41,36 +36,35 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Workspace::find(common)?;
     trust::ask_once(common, &place)?;
     let settings = place.settings(args.agent.layer())?;
-    let lead = lead_here(&place)?.filter(|_| !args.new);
-    let start = match lead {
+    let start = match place.lead()?.filter(|_| !args.new) {
         Some(id) => {
             let said = (!args.words.is_empty()).then(|| say::words(&args.words)).transpose()?;
-            // Another process may run it, because it runs a session that this lead leads.
-            Start::Join { id, said: said.map(|text| Act::Say { text, id: None }) }
+            joined(id, said)
         }
-        None => {
-            let created = place.session(first_words(common, &args.words)?, Aim::Chat, &settings)?;
-            let origin = Some(Origin { channel: TERMINAL.into(), key: TERMINAL.into() });
-            Start::New(Box::new(Created { is_lead: true, origin, ..created }))
-        }
+        None => begun(&place, &settings, first_words(common, &args.words)?)?,
     };
     run::host(common, &place, &settings, start)
 }
 
-/// The newest lead of this project that was begun in a terminal and has not ended.
-pub(super) fn lead_here(place: &Workspace) -> Result<Option<SessionId>, Failure> {
-    let store = place.store();
-    let lead_since = |id: &SessionId| {
-        // A session that is not trusted must not lead others.
-        let session = store.counted(id, 0).ok().and_then(|entries| Session::replay(&entries))?;
-        let created = session.created();
-        let is_terminal = created.origin.as_ref().is_some_and(|origin| origin.channel == TERMINAL);
-        (created.is_lead && is_terminal && !session.is_over()).then(|| session.times().0)
+/// Says something to the lead of this project in a terminal, which is begun if there is none.
+pub(super) fn tell(common: &Common, place: &Workspace, settings: &Settings, words: String) -> Outcome {
+    let start = match place.lead()? {
+        Some(id) => joined(id, Some(words)),
+        None => begun(place, settings, words)?,
     };
-    let newest = store.list()?.into_iter().rev().take(LOOKED_AT);
-    let leads = newest.filter_map(|id| lead_since(&id).map(|since| (since, id)));
-    // The names of one day are not sorted by time.
-    Ok(leads.max_by_key(|(since, _)| *since).map(|(_, id)| id))
+    run::host(common, place, settings, start)
+}
+
+/// Another process may run the lead, because it runs a session that this lead leads.
+fn joined(id: SessionId, said: Option<String>) -> Start {
+    Start::Join { id, said: said.map(|text| Act::Say { text, id: None }) }
+}
+
+/// A new lead, with its first message.
+fn begun(place: &Workspace, settings: &Settings, words: String) -> Result<Start, Failure> {
+    let created = place.session(words, Aim::Chat, settings)?;
+    let origin = Some(Origin { channel: LEADS_BEGIN_IN.into(), key: LEADS_BEGIN_IN.into() });
+    Ok(Start::New(Box::new(Created { is_lead: true, origin, ..created })))
 }
 
 /// The first message of a new conversation.

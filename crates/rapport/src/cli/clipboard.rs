@@ -34,7 +34,7 @@ pub(super) fn read() -> Result<String, Failure> {
     for words in &usable {
         match run(words) {
             Ok(output) if output.status.success() => return text(output.stdout),
-            Ok(output) => troubles.push(told(words[0], &output)),
+            Ok(output) => troubles.push(error_line(words[0], &output)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => troubles.push(format!("{}: {error}", words[0])),
         }
@@ -60,7 +60,7 @@ fn text(printed: Vec<u8>) -> Result<String, Failure> {
 }
 
 /// The error message of a program.
-fn told(program: &str, output: &Output) -> String {
+fn error_line(program: &str, output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     match said.lines().map(str::trim).find(|line| !line.is_empty()) {
         Some(line) => format!("{program}: {line}"),

@@ -184,7 +184,8 @@ fn pick(question: &OpenQuestion) -> Reply {
             | Purpose::Permission { .. }
             | Purpose::LeavePlanMode { .. }
             | Purpose::Confirm
-            | Purpose::Budget { .. },
+            | Purpose::Budget { .. }
+            | Purpose::Idle,
             _,
         ) => Reply::Choices(vec![0]),
     }

@@ -71,6 +71,9 @@ fn of_session(common: &Common, place: &Workspace, name: Option<&str>, stat: bool
     if let Some(check) = &view.check {
         warn(safe::line(&check.words()));
     }
+    if let Some(why) = view.changes.as_ref().and_then(|changes| changes.unknown.as_deref()) {
+        warn(format_args!("when the agent ended, not all of its changes were known: {}", safe::line(why)));
+    }
     if diff.is_empty() {
         let is_discarded =
             view.workplace.as_ref().is_some_and(|there| there.state == WorkplaceState::Discarded);

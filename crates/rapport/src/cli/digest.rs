@@ -1,155 +1,122 @@
 //! `rapport digest`: what leads did while the person was away: what they answered and on which ground, what they
-//! passed on, what it cost.
+//! passed on, what it cost. The person overrules what they answered, line by line.
 
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::routing::{Grounding, Hop, Recipient};
-use rapport_core::{Answer, By, Entry, Event, Question, QuestionId, Session, SessionId, Usage};
-use serde::Serialize;
+use rapport_core::{Act, By, Digest, DigestLine, LeadDid, LearningKind, Reply};
+use rapport_door::{ContextUpdate, Projects as _};
 use serde_json::json;
 
-use super::Common;
 use super::output::{say, say_json};
+use super::{Common, branch, project, sessions};
+use crate::branches;
 use crate::channels::terminal::safe;
 use crate::clock::Clock;
 use crate::config;
-use crate::error::Outcome;
-use crate::wiring::Workspace;
+use crate::error::{Code, Failure, Outcome};
+use crate::wiring::{self, Workspace};
 
 /// See what leads answered while you were away, on which ground, what they passed on, and what it cost
 ///
-/// Each answer has a command that overrules it: a branch at that question, where you answer it another way.
+/// An answer is overruled by the number of its line: that begins a branch at its question, where you answer it another
+/// way, and proposes to keep in mind that this was not the answer (`rapport project learn`), so that it is not given
+/// again. What was done with the answer stays in the original session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport digest                  the last 24 hours
-  rapport digest --since 168h     the last week")]
+  rapport digest --since 168h     the last week
+  rapport digest --overrule 2     another answer than that of line 2
+  rapport digest --overrule 2 --instead Passkeys")]
 pub(super) struct Args {
     /// How far to look back
     #[arg(long, value_name = "TIME", value_parser = config::duration, default_value = "24h")]
     since: SignedDuration,
-}
-
-/// What a lead did with one question.
-#[derive(Debug, Serialize)]
-struct DigestLine {
-    session: SessionId,
-    question: QuestionId,
-    text: String,
-    at: Timestamp,
-    #[serde(flatten)]
-    what: LeadDid,
-}
-
-/// What a lead did.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "snake_case", tag = "what")]
-enum LeadDid {
-    Answered { answer: String, by: By, because: Option<Grounding> },
-    Drafted { answer: String, by: By, because: Option<Grounding> },
-    PassedOn { why: String },
+    /// Overrule the answer in the line of this number
+    #[arg(long, value_name = "NUMBER")]
+    overrule: Option<usize>,
+    /// The answer to give instead
+    #[arg(long, value_name = "VALUE", requires = "overrule")]
+    instead: Option<String>,
 }
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Workspace::find(common)?;
     let store = place.store();
     let since = Clock::system().now().checked_sub(args.since).unwrap_or(Timestamp::UNIX_EPOCH);
-    let (mut lines, mut usage) = (Vec::new(), Usage::default());
+    let mut digest = Digest::new(since);
     for id in store.list()? {
         // A log that is not trusted, or cannot be read, is left out.
-        let Ok(entries) = store.counted(&id, 0) else { continue };
-        let Some(session) = Session::replay(&entries) else { continue };
-        let recent = entries.iter().filter(|entry| entry.at >= since);
-        if session.created().is_lead {
-            recent.clone().flat_map(|entry| &entry.facts).for_each(|fact| add_cost(&mut usage, fact));
-        }
-        for entry in recent {
-            lines.extend(of_entry(&id, &session, entry));
+        if let Ok(entries) = store.counted(&id, 0) {
+            digest.add(&id, &entries);
         }
     }
-    lines.sort_by_key(|line| line.at);
+    if let Some(number) = args.overrule {
+        return overrule(common, &place, &digest, (number, args.instead.as_deref()));
+    }
     if common.json {
-        return say_json(&json!({ "since": since, "lines": lines, "usage": usage }));
+        return say_json(&digest);
     }
-    tell(&lines, &usage)
+    tell(args.since, &digest)
 }
 
-fn add_cost(usage: &mut Usage, fact: &Event) {
-    if let Event::Spent { usage: spent, .. } = fact {
-        *usage += *spent;
-    }
-}
-
-/// The acts of leads in an entry of a session.
-fn of_entry(id: &SessionId, session: &Session, entry: &Entry) -> Vec<DigestLine> {
-    let did = entry.facts.iter().filter_map(|fact| did(session, entry, fact));
-    let line = |(question, what): (QuestionId, LeadDid)| {
-        let text = asked(session, &question)?.text.clone();
-        Some(DigestLine { session: id.clone(), question, text, at: entry.at, what })
+/// Overrules an answer: proposes a learning, and opens the question again in a branch, with the other answer if one is
+/// given. The learning comes first: after a kill in between, doing it again proposes nothing twice.
+fn overrule(
+    common: &Common,
+    place: &Workspace,
+    digest: &Digest,
+    (number, instead): (usize, Option<&str>),
+) -> Outcome {
+    let line = number.checked_sub(1).and_then(|place| digest.lines.get(place));
+    let Some(DigestLine { session, question, text, what: LeadDid::Answered { answer, .. }, .. }) = line
+    else {
+        return Err(Failure::new(Code::NotFound, format!("line {number} is not an answer of a lead"))
+            .hint("See the lines with: rapport digest"));
     };
-    did.filter_map(line).collect()
-}
-
-/// The act of a lead in a fact, and its question.
-fn did(session: &Session, entry: &Entry, fact: &Event) -> Option<(QuestionId, LeadDid)> {
-    let words = |question: &QuestionId, answer: &Answer| {
-        asked(session, question).map(|question| question.words(answer)).unwrap_or_default()
+    let known = place.projects();
+    let project = project::named(place, None)?;
+    let rather = instead.map_or("ask instead".to_owned(), |instead| format!("rather {instead}"));
+    let learning = format!("{} Not {answer}: {rather}", text.trim());
+    let update = ContextUpdate {
+        learnings: vec![(LearningKind::Preference, learning.clone())],
+        from: Some(format!("{session}/{question}")),
     };
-    match fact {
-        Event::Answered { question, answer, by: by @ By::Lead { .. } } => {
-            let because = entry.facts.iter().find_map(|fact| match fact {
-                Event::Grounded { question: grounded, because } if grounded == question => {
-                    Some(because.clone())
-                }
-                _ => None,
-            });
-            let answer = words(question, answer);
-            Some((question.clone(), LeadDid::Answered { answer, by: by.clone(), because }))
-        }
-        Event::Drafted { question, answer, by, because } => {
-            let (answer, by, because) = (words(question, answer), by.clone(), because.clone());
-            Some((question.clone(), LeadDid::Drafted { answer, by, because }))
-        }
-        Event::Routed { question, to: Recipient::Person | Recipient::Others, why, .. }
-            if is_passed_on(why) =>
-        {
-            Some((question.clone(), LeadDid::PassedOn { why: why.in_words() }))
-        }
-        _ => None,
+    // A rule only proposes; the person decides about it with `project learn`.
+    let by = By::written_rule("an answer of the lead was overruled");
+    project::done(known.update(&project, &by, &update))?;
+    wiring::refuse_agents()?;
+    let made = branches::open_again(place, session, question)?;
+    if let Some(instead) = instead {
+        let reply = Reply::Words(vec![instead.to_owned()]);
+        sessions::act(place, &made.session, &Act::Answer { question: Some(question.clone()), reply })?;
     }
-}
-
-/// A question of a session.
-fn asked<'a>(session: &'a Session, question: &QuestionId) -> Option<&'a Question> {
-    let items = session.rounds().flat_map(|round| round.items);
-    items.map(|item| item.question).find(|asked| asked.id == *question)
-}
-
-/// Whether a question was passed on by a lead, and not only drafted.
-fn is_passed_on(why: &Hop) -> bool {
-    match why {
-        Hop::TimeOver | Hop::PassedOn { .. } | Hop::LimitReached(_) | Hop::LeadGone { .. } => true,
-        Hop::First | Hop::ForPeople | Hop::Drafted => false,
+    if common.json {
+        return say_json(&json!({ "session": made.session, "overruled": session, "question": question,
+            "proposed": learning }));
     }
+    branch::tell(&made)?;
+    say(format_args!("Proposed to keep in mind: {}", safe::line(&learning)))?;
+    say("Decide about it with: rapport project learn")
 }
 
-fn tell(lines: &[DigestLine], usage: &Usage) -> Outcome {
+fn tell(since: SignedDuration, Digest { lines, usage, .. }: &Digest) -> Outcome {
     if lines.is_empty() {
-        say("No lead answered, drafted or passed on anything.")?;
+        say(format_args!("No lead answered, drafted or passed on anything in the last {since:#}."))?;
     }
-    for line in lines {
+    for (number, line) in (1..).zip(lines) {
         let DigestLine { session, question, .. } = line;
         let (head, because) = match &line.what {
             LeadDid::Answered { answer, because, .. } => (format!("answered: {answer}"), because.as_ref()),
             LeadDid::Drafted { answer, because, .. } => (format!("drafted: {answer}"), because.as_ref()),
             LeadDid::PassedOn { why } => (format!("passed on, because {why}"), None),
         };
-        say(format_args!("{session} {question}  {}", safe::line(&line.text)))?;
+        say(format_args!("{number}. {session} {question}  {}", safe::line(&line.text)))?;
         say(format_args!("  {}", safe::line(&head)))?;
         if let Some(because) = because {
             say(format_args!("  because of {}: {}", because.ground, safe::line(&because.quote)))?;
         }
         match &line.what {
             LeadDid::Answered { .. } => {
-                say(format_args!("  overrule it with: rapport branch {session} --at {question}"))?
+                say(format_args!("  overrule it with: rapport digest --overrule {number}"))?
             }
             LeadDid::Drafted { .. } => {
                 say(format_args!(
@@ -159,5 +126,5 @@ fn tell(lines: &[DigestLine], usage: &Usage) -> Outcome {
             LeadDid::PassedOn { .. } => {}
         }
     }
-    say(format_args!("Leads cost ${:.2} in that time.", usage.cost_micros as f64 / 1e6))
+    say(format_args!("Leads cost ${:.2} in the last {since:#}.", usage.cost_micros as f64 / 1e6))
 }

@@ -20,7 +20,7 @@ use crate::engine::strays::{self, StraysError};
 use crate::error::{Code, FIX_SETTINGS, Failure, Outcome};
 use crate::wiring::{self, ROUNDS, SessionKind, Workspace};
 use crate::workers::local::Directory;
-use crate::workers::{WorkerError, WorkerKind, WorkerKinds, WorkerSetup, git_too_old};
+use crate::workers::{StoredWorkplace, WorkerError, WorkerKind, WorkerKinds, WorkerSetup, git_too_old};
 
 /// Check what Rapport needs, and say how to get what is missing
 ///
@@ -209,32 +209,48 @@ fn other_worker(kind: &dyn WorkerKind) -> Option<Check> {
     })
 }
 
-/// Workplaces of sessions that do not exist, if there are any.
-fn strays(place: &Workspace, kinds: &WorkerKinds, setup: &WorkerSetup) -> Option<Check> {
+/// Workplaces that no process looks after, if there are any.
+fn strays(place: &Workspace, kinds: &WorkerKinds, setup: &WorkerSetup) -> Vec<Check> {
     const NAME: &str = "strays";
     let (workers, store) = (kinds.workers(setup), place.store_in(&SessionKind::Sessions));
-    let runtime = runtime::small().ok()?;
+    let Ok(runtime) = runtime::small() else { return Vec::new() };
     let found = match runtime.block_on(strays::strays(Arc::new(workers), &*store, &place.project)) {
         Ok(found) => found,
         // A worker that cannot be used is reported above.
-        Err(StraysError::Worker(WorkerError::Unavailable { .. })) => return None,
+        Err(StraysError::Worker(WorkerError::Unavailable { .. })) => return Vec::new(),
         Err(error) => {
-            return Some(Check {
+            return vec![Check {
                 name: NAME,
                 state: State::Missing,
                 found: format!("cannot look for places without a session: {error}"),
                 advice: None,
-            });
+            }];
         }
     };
-    let named: Vec<_> = found.iter().map(|one| format!("{} {}", one.worker, one.name)).collect();
-    let removals: Vec<_> = found.iter().map(|one| one.removal.as_str()).collect();
-    (!named.is_empty()).then(|| Check {
-        name: NAME,
-        state: State::Missing,
-        found: format!("without a session: {}", named.join(", ")),
-        advice: Some(format!("Look at what is in them, then remove them with\n{}", removals.join("\n"))),
-    })
+    let check = |what: &str, strays: &[StoredWorkplace], advice: String| {
+        let named: Vec<_> = strays.iter().map(|one| format!("{} {}", one.worker, one.name)).collect();
+        let found = format!("{what}: {}", named.join(", "));
+        (!named.is_empty()).then_some(Check {
+            name: NAME,
+            state: State::Missing,
+            found,
+            advice: Some(advice),
+        })
+    };
+    let removals: Vec<_> = found.without_session.iter().map(|one| one.removal.as_str()).collect();
+    let mut lost = format!("Look at what is in them, then remove them with\n{}", removals.join("\n"));
+    let patches = found.without_session.iter().map(|one| strays::stray_patch(&place.home, one));
+    for patch in patches.filter(|patch| patch.exists()) {
+        lost = format!("{lost}\nWork from there is stored: git apply --3way {}", patch.display());
+    }
+    let resumed = found.without_host.iter().map(|one| format!("\nrapport resume {}", one.session));
+    let left = format!(
+        "The next command that runs sessions here stores the work in them and stops them, such as{}",
+        resumed.collect::<String>()
+    );
+    let without_session = check("without a session", &found.without_session, lost);
+    let without_host = check("running, and no command runs the session", &found.without_host, left);
+    without_session.into_iter().chain(without_host).collect()
 }
 
 fn home(place: &Workspace) -> Check {

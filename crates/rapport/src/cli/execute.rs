@@ -154,14 +154,7 @@ impl Job<'_> {
         let (Ok(plan), []) = (&parsed, problems.as_slice()) else {
             let in_the_way = parsed.is_ok().then(|| undo_first(self.place)).flatten();
             let plan = parsed.unwrap_or_else(|_| ActionPlan::unread(self.source));
-            let mut report = Report::nothing_done(
-                &plan,
-                &self.name,
-                Overall::ValidationFailed,
-                "the plan is not valid",
-                now,
-            );
-            report.problems = problems.clone();
+            let report = Report::invalid(&plan, &self.name, &problems, now);
             let path = self.write(&report.to_string())?;
             let failure = plan::faulty("this plan", &problems);
             let failure = in_the_way.into_iter().fold(failure, Failure::hint);
@@ -172,8 +165,7 @@ impl Job<'_> {
             memos::read(&config::memos(&self.place.project))?;
         }
         let Some(chosen) = self.chosen(plan, approval)? else {
-            let report =
-                Report::nothing_done(plan, &self.name, Overall::Skipped, "the plan was skipped", now);
+            let report = Report::skipped(plan, &self.name, now);
             let path = self.write(&report.to_string())?;
             return say(format_args!(
                 "Nothing was done. The report is in {}",

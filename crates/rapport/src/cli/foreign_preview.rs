@@ -109,6 +109,10 @@ fn words(want: Want) -> Vec<String> {
         }
         Want::Replied { reply, .. } => vec![reply_words(reply)],
         Want::Granted { rule, .. } => vec![format!("allows the agent from now on, in this project: {rule}")],
+        Want::AnswerRuled { text, .. } => {
+            vec![format!("answers from now on, in this project, always the same to: {text}")]
+        }
+        Want::LeadInformed { lead, .. } => vec![format!("tells the lead {lead} how its work ended")],
         Want::LeadTold { lead, question } => vec![format!("asks the lead {lead} about {question}")],
         Want::HostsAllowed(hosts) => vec![format!("lets the agent reach: {}", hosts.join(", "))],
         Want::Merged { .. } | Want::Applied { .. } => vec!["puts its work into the project".to_owned()],

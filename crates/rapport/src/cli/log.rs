@@ -192,6 +192,7 @@ fn permissions(fact: &Event) -> impl Iterator<Item = &Permission> {
         | Purpose::Elicit(_)
         | Purpose::LeavePlanMode { .. }
         | Purpose::Confirm
-        | Purpose::Budget { .. } => None,
+        | Purpose::Budget { .. }
+        | Purpose::Idle => None,
     })
 }

@@ -15,6 +15,7 @@ mod complete;
 mod completions;
 mod context;
 mod demo;
+mod detachment;
 #[cfg(feature = "web")]
 mod devices;
 mod diff;
@@ -44,6 +45,7 @@ mod page;
 mod plan;
 mod plan_turn;
 mod project;
+mod queue;
 mod report;
 mod resume;
 mod revise;
@@ -58,6 +60,7 @@ mod sessions;
 mod shell;
 mod status;
 mod stop;
+mod task;
 mod tree;
 mod trust;
 mod trust_session;
@@ -126,6 +129,7 @@ enum Command {
     Demo(demo::Args),
     Run(run::Args),
     Chat(chat::Args),
+    Task(task::Args),
     Digest(digest::Args),
     New(new::Args),
     Context(context::Args),
@@ -136,6 +140,7 @@ enum Command {
     Status(status::Args),
     Answer(answer::Args),
     Say(say::Args),
+    Queue(queue::Args),
     Revise(revise::Args),
     Stop(stop::Args),
     Revoke(revoke::Args),
@@ -208,6 +213,7 @@ impl Cli {
             Command::Context(args) => context::execute(common, args),
             Command::Plan(args) => plan::execute(common, args),
             Command::Chat(args) => chat::execute(common, args),
+            Command::Task(args) => task::execute(common, args),
             Command::Digest(args) => digest::execute(common, args),
             Command::Resume(args) => resume::execute(common, args),
             Command::Execute(args) => execute::execute(common, args),
@@ -215,6 +221,7 @@ impl Cli {
             Command::Status(args) => status::execute(common, args),
             Command::Answer(args) => answer::execute(common, args),
             Command::Say(args) => say::execute(common, args),
+            Command::Queue(args) => queue::execute(common, args),
             Command::Revise(args) => revise::execute(common, args),
             Command::Stop(args) => stop::execute(common, args),
             Command::Revoke(args) => revoke::execute(common, args),

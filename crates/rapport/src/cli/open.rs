@@ -6,13 +6,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use rapport_core::authority::Role;
 use rapport_core::visible;
 use rapport_durable::replace_private;
 use serde_json::json;
 
 use super::Common;
 use super::output::{say, say_as_is, say_json};
-use crate::channels::web::{Address, CODE_LASTS, DeviceError, Devices, Role, invitation, picture};
+use crate::channels::web::{Address, CODE_LASTS, DeviceError, Devices, invitation, picture};
 use crate::clock::Clock;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::{Workspace, refuse_agents};

@@ -112,7 +112,17 @@ impl Page {
 pub(super) fn plan(common: &Common, plan: &ActionPlan) -> Outcome {
     let mut page = Page::new(common);
     let columns = page.columns().unwrap_or(usize::MAX);
-    review::told(plan, &[], columns).into_iter().for_each(|line| page.push(line));
+    review::overview(plan, &[], columns).into_iter().for_each(|line| page.push(line));
+    page.print()
+}
+
+/// Prints what an agent said instead of a plan.
+pub(super) fn reply(common: &Common, words: &str) -> Outcome {
+    let mut page = Page::new(common);
+    page.say("The agent replied in words:");
+    page.push(Line::empty());
+    terminal::prose(words, Tone::Text).into_iter().for_each(|line| page.push(line.indented(2)));
+    page.push(Line::empty());
     page.print()
 }
 

@@ -110,10 +110,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             let loaded = done(known.load(&named(&place, which.named.as_deref())?))?;
             show(common, &loaded)
         }
-        What::Explore(which) => {
-            let explored = done(known.explore(&named(&place, which.named.as_deref())?))?;
-            show(common, &explored)
-        }
+        What::Explore(which) => explore(common, &known, &named(&place, which.named.as_deref())?),
         What::Learn(learn) => {
             let project = named(&place, learn.of.named.as_deref())?;
             self::learn(common, &known, &project, &learn)
@@ -122,7 +119,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             refuse_agents()?;
             let project = named(&place, forget.of.named.as_deref())?;
             let loaded = done(known.forget(&project, &person_here(), &forget.words.join(" ")))?;
-            told(common, &loaded, "It is forgotten, and not proposed again.")
+            print_loaded(common, &loaded, "It is forgotten, and not proposed again.")
         }
         What::Add { name, dir } => {
             refuse_agents()?;
@@ -130,20 +127,25 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             let Some(dir) = dir.to_str() else { return Err(super::not_text("this path")) };
             let loaded = done(known.register(&name, dir, &person_here()))?;
             let path = safe::line(&loaded.context.path);
-            told(common, &loaded, &format!("{name} is the project in {path}."))
+            print_loaded(common, &loaded, &format!("{name} is the project in {path}."))
         }
         What::Remove { name, yes } => remove(common, &known, &name, yes),
     }
 }
 
+/// Explores a project, and shows what is known about it then.
+pub(super) fn explore(common: &Common, known: &KnownProjects, project: &str) -> Outcome {
+    show(common, &done(known.explore(project))?)
+}
+
 /// Waits for a reply about projects.
-fn done<T>(reply: ProjectReply<'_, T>) -> Result<T, Failure> {
+pub(super) fn done<T>(reply: ProjectReply<'_, T>) -> Result<T, Failure> {
     let runtime = runtime::small()?;
     Ok(runtime.block_on(reply)?)
 }
 
 /// The project that is meant: a name, or a directory as the person sees it from here.
-fn named(place: &Workspace, given: Option<&str>) -> Result<String, Failure> {
+pub(super) fn named(place: &Workspace, given: Option<&str>) -> Result<String, Failure> {
     let Some(given) = given else {
         let path = place.project.to_str().map(str::to_owned);
         return path.ok_or_else(|| super::not_text("this path"));
@@ -254,7 +256,7 @@ fn learn(common: &Common, known: &KnownProjects, project: &str, learn: &Learn) -
             done(known.update(project, &person, &update))?
         }
     };
-    told(common, &loaded, "It is kept in mind: agents that a lead starts there are told.")
+    print_loaded(common, &loaded, "It is kept in mind: agents that a lead starts there are told.")
 }
 
 /// Shows the proposals, and asks about each if there is a terminal.
@@ -303,6 +305,6 @@ fn remove(common: &Common, known: &KnownProjects, name: &str, yes: bool) -> Outc
     say(format_args!("{} is forgotten. Its directory stays as it is.", safe::line(name)))
 }
 
-fn told(common: &Common, loaded: &LoadedProject, words: &str) -> Outcome {
+fn print_loaded(common: &Common, loaded: &LoadedProject, words: &str) -> Outcome {
     if common.json { say_json(loaded) } else { say(words) }
 }

@@ -25,7 +25,8 @@ use crate::wiring::Workspace;
 ///
 /// A run that was stopped, killed or has failed is resumed, and its questions are asked here. In a session with turns,
 /// a waiting plan is checked, shown, run as far as you approve, and reported; after a report you are asked what to plan
-/// next. If nothing is left to do, it says so, and lists what you can do.
+/// next. If the agent replied in words instead of a plan, you see them and answer. If nothing is left to do, it says so,
+/// and lists what you can do.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport resume                        where only one session can go on
@@ -263,6 +264,13 @@ async fn go_on(
         Some((_, turn)) if turn.is_waiting() => {
             let approval = Approval::from_flag(how.yes);
             Reviewing { held, approval, changed, request: &request }.turn(&turn.folder).await
+        }
+        Some((_, turn)) if session.reply().is_some_and(|reply| reply.folder == turn.folder) => {
+            let answer = match &how.message {
+                Some(words) => Some(message::given(held.common, words).await?),
+                None => None,
+            };
+            plan::answer_reply(held, turn, answer, &request).await
         }
         Some((TurnStage::Unplanned { is_ready: true }, turn)) if how.message.is_none() => {
             plan::go_on(held, &turn.folder, &request).await

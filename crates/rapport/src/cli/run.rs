@@ -12,7 +12,7 @@ use super::agent_flags::AgentFlags;
 use super::output::warn;
 use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
-use super::{Common, cancel, chat, follower, handover, host, text, trust, typed_lines};
+use super::{Common, cancel, detachment, follower, handover, host, text, trust, typed_lines};
 use crate::channels::terminal::safe;
 use crate::cli::runtime;
 use crate::config::{Layer, Settings, WorkerLayer};
@@ -34,6 +34,7 @@ use crate::workers::local::Directory;
   git log -1 --format=%B | rapport run -
   rapport run --worker worktree \"add a greeting\"   until you apply it
   rapport run --worker sandbox \"add a greeting\"    behind walls, too
+  rapport run --detach \"add a greeting\"            rapport serve runs it
   rapport run --agent rehearsal \"add a greeting\"   with the scripted agent")]
 pub(super) struct Args {
     /// What you want done; "-" reads it from standard input
@@ -48,6 +49,9 @@ pub(super) struct Args {
     /// Where the agent works (default: the setting `worker`, or the project itself)
     #[arg(long, value_name = "WORKER", value_parser = worker_parser(), conflicts_with = "resume")]
     worker: Option<String>,
+    /// Do not wait for it: `rapport serve` runs it, and you answer from anywhere
+    #[arg(long, conflicts_with = "resume")]
+    detach: bool,
     #[command(flatten)]
     agent: AgentFlags,
 }
@@ -69,9 +73,12 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     handover::check_worker(&place, &settings)?;
     let mut created = place.session(task(&args)?, Aim::Work, &settings)?;
     if settings.lead_policy != Policy::Ask {
-        created.lead = chat::lead_here(&place)?;
+        created.lead = place.lead()?;
     }
     tell_of_no_history(&place);
+    if args.detach {
+        return detachment::begin(common, &place, created);
+    }
     host(common, &place, &settings, Start::New(Box::new(created)))
 }
 

@@ -13,8 +13,8 @@ use crate::wiring::Workspace;
 
 /// Send a message to the agent of a session: during its work, or as what to do next
 ///
-/// A working or planning agent reads it at its next step; in a conversation, after its turn. One that was stopped or
-/// has failed resumes with it. After the work is done the agent continues in the same conversation and the same place.
+/// A working or planning agent reads it at its next step; in a conversation, as its queue says (`rapport queue`). One
+/// that was stopped or has failed resumes with it. After the work is done the agent continues in the same conversation and the same place.
 /// If no process runs the session, it is resumed here, as with `rapport resume -m`. It does not answer an open
 /// question: see `rapport answer`.
 #[derive(Debug, clap::Args)]
@@ -80,7 +80,9 @@ pub(super) fn said(common: &Common, place: &Workspace, known: &Known, text: Stri
         return say_json(&json!({ "session": known.id, "said": text }));
     }
     say(match (&known.view.aim, known.view.status) {
-        (Aim::Chat, Status::Started | Status::Running) => "Sent. The agent reads it after its turn.",
+        (Aim::Chat, Status::Started | Status::Running) => {
+            "Sent. The agent is at work; `rapport queue` says when it reads it."
+        }
         (_, Status::Started | Status::Running) => "Sent. The agent reads it at its next step.",
         _ => "Sent. The agent continues with it.",
     })

@@ -9,11 +9,12 @@ use clap::builder::PossibleValuesParser;
 use rapport_door::{ChannelNotice, ChannelSetup, JointSessions, Notices, ProjectDoor, Served, Sessions};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
 
 use super::agent_flags::AgentFlags;
 use super::output::{say, say_json};
 use super::screen::StopSignal;
-use super::{Common, host};
+use super::{Common, detachment, host};
 use crate::channels::terminal::safe;
 use crate::channels::{self, ChannelKinds};
 use crate::config::{Layer, Secret, Settings, Sources};
@@ -174,6 +175,7 @@ async fn serve(
     let projects = std::iter::once(first).chain(others).map(|one| one.place.project.clone()).collect();
     let told = tell(heard, common.json, projects)?;
     let served = Served { sessions: hosts.sessions(first, others, &notices), stop: stopped, notices };
+    let detached = hosts.resume_detached(first, others);
     let outcome = {
         let running = channels::run(channels, served, &stop);
         tokio::pin!(running);
@@ -185,6 +187,7 @@ async fn serve(
             }
         }
     };
+    drop(detached);
     hosts.stop().await;
     let _ = tokio::time::timeout(LAST_NOTICES, told).await;
     drop(leases);
@@ -231,6 +234,16 @@ impl Hosts {
         };
         let doors = others.iter().zip(&self.others).map(door);
         Arc::new(JointSessions::new(door((first, &self.first)), doors, notices.clone()))
+    }
+
+    /// Resumes the detached sessions of each project, until the returned set is dropped.
+    fn resume_detached(&self, first: &ServedProject, others: &[ServedProject]) -> JoinSet<()> {
+        let projects = std::iter::once(first).chain(others);
+        let hosts = std::iter::once(&self.first).chain(&self.others);
+        let resumed = projects.zip(hosts).map(|(project, host)| {
+            detachment::resume_all(host.sessions(), detachment::notes_of(&project.place))
+        });
+        resumed.collect()
     }
 
     async fn stop(self) {

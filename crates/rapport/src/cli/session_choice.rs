@@ -342,6 +342,9 @@ impl Known {
             let what = if review.paused.is_some() { "a decision about its batch" } else { "a review" };
             return Some(format!("{what}, turn {}", safe::line(&review.turn)));
         }
+        if let Some(turn) = self.session.reply() {
+            return Some(format!("an answer to the agent's reply, turn {}", safe::line(&turn.folder)));
+        }
         if handover::awaits_decision(view) {
             return Some("apply or discard".into());
         }

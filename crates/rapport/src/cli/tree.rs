@@ -179,9 +179,12 @@ fn status(session: &Session, turn: &FileTurn) -> Status {
     match turn.stage {
         TurnStage::Unplanned { .. } => Status::Started,
         TurnStage::Planning if session.is_failed() => Status::Failed,
-        TurnStage::Planning if session.is_over() => Status::Cancelled,
+        TurnStage::Planning | TurnStage::Planned | TurnStage::Paused if session.is_over() => {
+            Status::Cancelled
+        }
         TurnStage::Planning | TurnStage::Running | TurnStage::Ended => Status::Running,
         TurnStage::Planned | TurnStage::Paused => Status::NeedsInput,
+        TurnStage::Complete if session.reply() == Some(turn) => Status::NeedsInput,
         TurnStage::Complete => match turn.status {
             Some(Overall::Failed | Overall::ValidationFailed) => Status::Failed,
             Some(Overall::Completed | Overall::Partial | Overall::Skipped) | None => Status::Completed,
@@ -206,10 +209,13 @@ fn standing(session: &Session, turn: &FileTurn) -> String {
         TurnStage::Planning if session.is_failed() => "planning failed".to_owned(),
         TurnStage::Planning if session.is_over() => "planning cancelled".to_owned(),
         TurnStage::Planning => "being planned".to_owned(),
+        TurnStage::Planned if session.is_over() => "not carried out".to_owned(),
         TurnStage::Planned => "waits for review".to_owned(),
         TurnStage::Running => "is being carried out".to_owned(),
+        TurnStage::Paused if session.is_over() => "was interrupted".to_owned(),
         TurnStage::Paused => "was interrupted, and waits".to_owned(),
         TurnStage::Ended => "is being reported".to_owned(),
+        TurnStage::Complete if turn.words.is_some() => "the agent replied in words".to_owned(),
         TurnStage::Complete => turn.status.map_or_else(|| "reported".to_owned(), |status| status.to_string()),
     }
 }
@@ -217,6 +223,10 @@ fn standing(session: &Session, turn: &FileTurn) -> String {
 fn title(plan: &str) -> String {
     match ActionPlan::parse(plan) {
         Ok(plan) => plan.title,
+        Err(_) if ActionPlan::is_words(plan) => {
+            let first = plan.lines().find(|line| !line.trim().is_empty());
+            first.unwrap_or_default().trim().to_owned()
+        }
         Err(_) => first_heading(plan).unwrap_or("no title").to_owned(),
     }
 }

@@ -70,7 +70,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let trust = place.trust()?;
     if args.revoke {
         trust.forget()?;
-        return told(common, &place, "This project is no longer trusted.");
+        return print_trust(common, &place, "This project is no longer trusted.");
     }
     let brought = place.brought();
     let standing = trust.standing(&brought);
@@ -83,19 +83,23 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if standing == TrustLevel::Trusted {
         let what =
             if brought.is_empty() { "There is nothing to trust." } else { "You trust all of this already." };
-        return told(common, &place, what);
+        return print_trust(common, &place, what);
     }
     refuse_unseen(&brought)?;
     match if args.yes { Some(true) } else { answer(common)? } {
         Some(true) => {
             trust.trust(&brought)?;
-            told(common, &place, "It is trusted from now on, as it is. You are asked again when it changes.")
+            print_trust(
+                common,
+                &place,
+                "It is trusted from now on, as it is. You are asked again when it changes.",
+            )
         }
         Some(false) => {
             trust.decline(&brought)?;
-            told(common, &place, "It is not trusted. You are asked again when it changes.")
+            print_trust(common, &place, "It is not trusted. You are asked again when it changes.")
         }
-        None => told(common, &place, "There was no answer, so it is not trusted."),
+        None => print_trust(common, &place, "There was no answer, so it is not trusted."),
     }
 }
 
@@ -177,7 +181,7 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn told(common: &Common, place: &Workspace, words: &str) -> Outcome {
+fn print_trust(common: &Common, place: &Workspace, words: &str) -> Outcome {
     if !common.json {
         return say(words);
     }

@@ -46,7 +46,11 @@ pub(super) fn execute(common: &Common, place: &Workspace, named: Named, yes: boo
         }
     };
     if findings.iter().all(|finding| finding.seal().counts()) {
-        return told(common, &findings, &format!("There is nothing to trust: {what} is already trusted."));
+        return print_findings(
+            common,
+            &findings,
+            &format!("There is nothing to trust: {what} is already trusted."),
+        );
     }
     if common.json && !yes {
         return say_json(&findings.iter().map(Finding::json).collect::<Vec<_>>());
@@ -60,7 +64,7 @@ pub(super) fn execute(common: &Common, place: &Workspace, named: Named, yes: boo
     if yes || ask(common, &question, &hint)? {
         return trust(common, place, &findings);
     }
-    told(common, &[], "It is not trusted, and nothing is started for it.")
+    print_findings(common, &[], "It is not trusted, and nothing is started for it.")
 }
 
 /// Trusts, after one question, everything that was written before entries were signed, or by this person in another
@@ -80,7 +84,11 @@ pub(super) fn all_mine(common: &Common, place: &Workspace, yes: bool) -> Outcome
         is_alone && matches!(finding.seal(), Seal::Unsigned | Seal::Elsewhere)
     });
     if findings.is_empty() {
-        return told(common, &[], "There is nothing here that was written before entries were signed.");
+        return print_findings(
+            common,
+            &[],
+            "There is nothing here that was written before entries were signed.",
+        );
     }
     if common.json && !yes {
         return say_json(&findings.iter().map(Finding::json).collect::<Vec<_>>());
@@ -98,12 +106,12 @@ pub(super) fn all_mine(common: &Common, place: &Workspace, yes: bool) -> Outcome
     if yes || ask(common, &question, "If all of them are yours, say so: rapport trust --all-mine --yes")? {
         return trust(common, place, &findings);
     }
-    told(common, &[], "They are not trusted, and nothing is started for them.")
+    print_findings(common, &[], "They are not trusted, and nothing is started for them.")
 }
 
 fn trust(common: &Common, place: &Workspace, findings: &[Finding]) -> Outcome {
     findings.iter().try_for_each(|finding| finding.trust(place))?;
-    told(common, findings, "It is trusted from now on, exactly as it is.")
+    print_findings(common, findings, "It is trusted from now on, exactly as it is.")
 }
 
 /// Asks whether to trust something. Anything but a yes means no.
@@ -114,7 +122,7 @@ fn ask(common: &Common, question: &str, hint: &str) -> Result<bool, Failure> {
     Ok(prompts::decision(question)? == Some(true))
 }
 
-fn told(common: &Common, findings: &[Finding], words: &str) -> Outcome {
+fn print_findings(common: &Common, findings: &[Finding], words: &str) -> Outcome {
     if common.json {
         let names: Vec<_> = findings.iter().map(Finding::name).collect();
         return say_json(&json!({ "counts": names, "message": words }));

@@ -62,12 +62,20 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         Found::Work(id) => return undo_work::execute(common, &place, &id, args.yes),
     };
     let later = if args.force { LaterChanges::Keep } else { LaterChanges::Refuse };
-    if !args.yes && prompts::is_possible(common) {
-        // A batch that cannot be read is reported when it is to be undone.
-        let story = BatchDir::read(path.clone()).map(|batch| batch.story()).unwrap_or_default();
+    let owner = owner(&place, &path)?;
+    if owner.as_ref().is_some_and(Owner::is_undone) {
+        let what = format!("batch {} is already undone", batches::name(&path));
+        return Err(Failure::new(Code::Refused, what).hint("Nothing was done."));
+    }
+    // A batch that cannot be read is reported when it is to be undone.
+    let batch = BatchDir::read(path.clone()).ok();
+    // Without a session, undoing it again changes nothing and says what was undone.
+    let is_undone = owner.is_none() && batch.as_ref().is_some_and(BatchDir::is_undone);
+    if !args.yes && !is_undone && prompts::is_possible(common) {
+        let story = batch.map(|batch| batch.story()).unwrap_or_default();
         prompts::agree(&format!("{}:", batches::name(&path)), story, "Undo its changes to files?")?;
     }
-    match owner(&place, &path)? {
+    match owner {
         Some(owner) => in_its_session(common, &place, owner, later),
         None => directly(common, &place, &path, later),
     }
@@ -85,6 +93,12 @@ struct Owner {
     folder: Folder,
     session: Session,
     batch: String,
+}
+
+impl Owner {
+    fn is_undone(&self) -> bool {
+        self.session.batch(&self.batch).is_some_and(|(_, batch)| matches!(batch.undo, UndoState::Done(_)))
+    }
 }
 
 /// Undoes a batch as an act of its session: here, or in the process that holds it.
@@ -112,12 +126,12 @@ fn in_its_session(common: &Common, place: &Workspace, owner: Owner, later: Later
         door.act(&folder.id, &socket::person_here(), &act).await?;
         sessions::until(&door, &folder.id, &outcome).await
     })?;
-    told(common, (&kind, &folder.id), &ended.ok_or_else(|| sessions::gone(&folder.id))?)
+    print_result(common, (&kind, &folder.id), &ended.ok_or_else(|| sessions::gone(&folder.id))?)
 }
 
 /// Undoes a batch of a session that is held here, and reports the result.
 pub(super) async fn in_session(held: &OpenSession<'_>, batch: &str, later: LaterChanges) -> Outcome {
-    told(held.common, (&held.kind, &held.folder.id), &carry_out(held, batch, later).await?)
+    print_result(held.common, (&held.kind, &held.folder.id), &carry_out(held, batch, later).await?)
 }
 
 /// Undoes a batch of a session that is held here.
@@ -136,7 +150,11 @@ pub(super) async fn carry_out(
     Ok(session.batch(batch).ok_or_else(gone)?.1.clone())
 }
 
-pub(super) fn told(common: &Common, (kind, id): (&SessionKind, &SessionId), batch: &FileBatch) -> Outcome {
+pub(super) fn print_result(
+    common: &Common,
+    (kind, id): (&SessionKind, &SessionId),
+    batch: &FileBatch,
+) -> Outcome {
     let name = name_of(kind, id, &batch.name);
     match (&batch.undo, &batch.undo_refused) {
         (UndoState::Done(files), _) => tell(common, ("batch", &name), files),

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use crate::action_plan::{ActionPlan, Change};
 use crate::event::{Asker, Event};
 use crate::id::{QuestionId, TurnId};
-use crate::report::{Overall, Report};
+use crate::report::Report;
 use crate::session::agent_turns::Process;
 use crate::session::shared::{Life, Shared};
 use crate::turn::{ActionResult, FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
@@ -71,8 +71,9 @@ impl TurnsFlow {
                 });
                 self.phase = TurnsPhase::Running { batch: batch.clone() };
             }
-            Event::Skipped { folder, message, .. } => self.conclude(folder, at, Overall::Skipped, |report| {
-                report.message.clone_from(message);
+            Event::Skipped { folder, message, .. } => self.conclude(folder, |plan| Report {
+                message: message.clone(),
+                ..Report::skipped(plan, PLAN_FILE, at)
             }),
             Event::ActionAsked { batch, action, question } => self.with_batch(batch, |_, batch| {
                 batch.asked.insert(*action, question.clone());
@@ -228,11 +229,13 @@ impl TurnsFlow {
         self.with_file_turn(folder, |turn| {
             turn.differs = None;
             turn.problems = problems.to_vec();
+            let words = turn.plan.as_ref().map(|plan| &plan.text).filter(|text| ActionPlan::is_words(text));
+            turn.words = words.filter(|_| !problems.is_empty()).cloned();
             turn.plan.iter_mut().for_each(|plan| plan.is_checked = true);
         });
         if !problems.is_empty() {
-            let shown: Vec<_> = problems.iter().take(MOST_PROBLEMS).cloned().collect();
-            self.conclude(folder, at, Overall::ValidationFailed, |report| report.problems = shown);
+            let shown = &problems[..problems.len().min(MOST_PROBLEMS)];
+            self.conclude(folder, |plan| Report::invalid(plan, PLAN_FILE, shown, at));
         }
     }
 
@@ -250,17 +253,12 @@ impl TurnsFlow {
     }
 
     /// Ends a turn whose plan was not carried out, with a report that says so.
-    fn conclude(&mut self, folder: &str, at: Timestamp, status: Overall, tell: impl FnOnce(&mut Report)) {
-        let reason = match status {
-            Overall::Skipped => "the plan was skipped",
-            _ => "the plan is not valid",
-        };
+    fn conclude(&mut self, folder: &str, report: impl FnOnce(&ActionPlan) -> Report) {
         self.with_file_turn(folder, |turn| {
             let plan = turn.plan.as_ref().map_or_else(|| ActionPlan::unread(""), TurnPlan::shown);
-            let mut report = Report::nothing_done(&plan, PLAN_FILE, status, reason, at);
-            tell(&mut report);
+            let report = report(&plan);
             turn.stage = TurnStage::Ended;
-            turn.status = Some(status);
+            turn.status = Some(report.status);
             turn.report = Some(report.to_string());
             turn.approved_context = Some(Vec::new());
         });

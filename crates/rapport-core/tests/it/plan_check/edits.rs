@@ -1,5 +1,11 @@
 //! A place for every FIND, and what is said where there is none.
 
+use std::cell::Cell;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use proptest::test_runner::{Config, TestRunner};
 use rapport_core::{EditError, Mismatch, Replacement, apply_edits};
 
 use super::{FIRST, Made, create, problems};
@@ -73,6 +79,25 @@ fn file_23_white_space_alone_does_not_refuse_an_edit() {
             "\tif c {\n\t\td\n\t}\n",
         ),
         ("  if a {\n    b\n  }\n", "\tif a {\n\t\tb\n\t}", "\tif a {\n\t\tc\n\t}", "  if a {\n    c\n  }\n"),
+        // Another unit of indentation: each indentation of FIND has one in the file, and others follow from these.
+        (
+            "    def f():\n        return 1\n",
+            "def f():\n  return 1",
+            "def f():\n  if a:\n    return 2\n  return 1",
+            "    def f():\n        if a:\n            return 2\n        return 1\n",
+        ),
+        ("\tif a {\n\t\tb\n\t}\n", "if a {\n  b\n}", "if a {\n  c\n}", "\tif a {\n\t\tc\n\t}\n"),
+        ("a:\n  b:\n    - c\n", "a:\n   b:\n      - c", "a:\n   b:\n      - d", "a:\n  b:\n    - d\n"),
+        // Blank lines that only one of them has.
+        ("    a()\n    b()\n", "    a()\n\n    b()", "    a()\n    c()", "    a()\n    c()\n"),
+        ("a()\n\n  \nb()\n", "a()\nb()", "a()\nc()", "a()\nc()\n"),
+        // White space between tokens, also in a part of a line.
+        ("    def f():\n        return 1\n", "def f( ):", "def g():", "    def g():\n        return 1\n"),
+        ("x = f() + 1\n", "f( )", "g()", "x = g() + 1\n"),
+        ("let a = [1, 2];\n", "let a=[1,2];", "let a = [3];", "let a = [3];\n"),
+        ("if (a) { b(\"x y\"); }\n", "if(a) {b(\"x y\");}", "c();", "c();\n"),
+        // The byte order mark stays.
+        ("\u{feff}a = 1\n", "a  =  1", "a = 2", "\u{feff}a = 2\n"),
         // Ends of lines, blank lines around FIND, characters that nobody sees: lines that stay are as the file has them.
         ("a  \nb\n", "a\nb", "a\nc", "a  \nc\n"),
         ("x\nlet a = 1;", "let a = 1;\n", "let a = 2;\n", "x\nlet a = 2;"),
@@ -98,6 +123,17 @@ fn file_23_white_space_alone_does_not_refuse_an_edit() {
         assert_eq!(apply(text, &[(find, replace)]).as_deref(), Ok(expected), "{text:?}");
     }
     for (text, find, replace) in [
+        // What separates words, operators and lines, and what is in quotes.
+        ("let mutable = 1;\n", "let mut able = 1;", "x"),
+        ("a - -b\n", "a --b", "x"),
+        ("a b\n", "a\nb", "x"),
+        ("say(\"a, b\")\n", "say(\"a,b\")", "x"),
+        ("say('a  b')\n", "say('a b')", "x"),
+        // A line of REPLACE between the steps of FIND, and one whose indentation says nothing.
+        ("    def f():\n      return 1\n", "def f():\n    return 1", "def f():\n return 2"),
+        ("x = f() + 1\n", "f( )", "g(\n    2)"),
+        // A part of a line for a whole one.
+        ("x = f() + 1\n", "f( )\n", "g()\n"),
         // One of which the rest is another.
         ("  a\n  b\n", "a\nb\nc", "d"),
         // White space is what is to be changed.
@@ -111,6 +147,9 @@ fn file_23_white_space_alone_does_not_refuse_an_edit() {
     }
     let twice = apply("  a\n  b\n    a\n    b\n", &[("a\nb", "c")]);
     assert_eq!(twice, Err(Mismatch::SeveralAlike { lines: vec![1, 3] }));
+    // One of them has the same lines, but the other has the same text, too.
+    let twice = apply("  f()\nx = f() + 1\n", &[("f( )", "g()")]);
+    assert_eq!(twice, Err(Mismatch::SeveralAlike { lines: vec![1, 2] }));
     let project = Made::of(&[("a.rs", FILE)]);
     let parsed = crate::action_plan::parse(&crate::action_plan::plan(&edit(
         "a.rs",
@@ -205,6 +244,68 @@ fn file_23_a_find_that_is_not_there_is_shown_the_closest_place() {
         format!("REPLACE is already in the file: if the edit was made before, leave it out. {EXACTLY}");
     check("new words\n", &edit("a.rs", &[("zzz", "new words")]), "FIND is not in a.rs", &applied, None);
     check("a\r\nb\r\n", &edit("a.rs", &[("zzz", "a\nb")]), "FIND is not in a.rs", &applied, None);
+}
+
+/// FILE-23: a FIND that is taken differs from its place in white space alone, which is neither in quotes nor between words,
+/// and REPLACE lands exactly there.
+#[test]
+fn file_23_what_is_taken_is_the_text_of_find() {
+    let lines = vec((0..4_usize, select(LINES.to_vec())), 1..12);
+    let cases = (lines, any::<Index>(), 1..4_usize, vec(0..12_usize, 0..12));
+    let (seen, mut runner) = (Cell::new(0), TestRunner::new(Config::with_cases(4_000)));
+    runner
+        .run(&cases, |(lines, from, length, dice)| {
+            let file: String =
+                lines.iter().map(|(depth, line)| format!("{}{line}\n", "    ".repeat(*depth))).collect();
+            let quoted: Vec<_> = file.lines().skip(from.index(lines.len())).take(length).collect();
+            let find = respaced(&quoted.join("\n"), &dice);
+            let Ok(edited) = apply(&file, &[(&find, "MARK")]) else { return Ok(()) };
+            seen.set(seen.get() + usize::from(!file.contains(&find)));
+            let (before, after) = edited.split_once("MARK").expect("REPLACE is there");
+            let before = before.trim_end_matches([' ', '\t']);
+            prop_assert!(
+                file.starts_with(before) && file.ends_with(after),
+                "{find:?} in {file:?}: {edited:?}"
+            );
+            let place = &file[before.len()..file.len() - after.len()];
+            prop_assert_eq!(solid(place), solid(&find));
+            prop_assert_eq!(words(place), words(&find));
+            let in_quotes =
+                |text: &str| text.split('"').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+            prop_assert_eq!(in_quotes(place), in_quotes(&find));
+            Ok(())
+        })
+        .unwrap();
+    assert!(seen.get() > 100, "only {} were taken", seen.get());
+}
+
+const LINES: [&str; 8] =
+    ["def f():", "return 1", "x = f() + 1", "say(\"a, b\")", "", "}", "let a = [1, 2];", "a - -b"];
+
+/// A text with other white space at some of the places where there is some, or could be.
+fn respaced(text: &str, dice: &[usize]) -> String {
+    const WITHIN: [&str; 4] = ["", " ", "  ", "\t"];
+    const BETWEEN: [&str; 4] = ["\n\n", "\n  ", "\n    ", "  \n"];
+    let mut dice = dice.iter();
+    let mut out = String::new();
+    for c in text.chars() {
+        let is_gap = c.is_whitespace() || c.is_ascii_punctuation();
+        match is_gap.then(|| dice.next()).flatten().filter(|die| **die < WITHIN.len()) {
+            Some(die) if c == '\n' => out.push_str(BETWEEN[*die]),
+            Some(die) if c == ' ' => out.push_str(WITHIN[*die]),
+            Some(die) => out.extend([WITHIN[*die], &c.to_string()]),
+            None => out.push(c),
+        }
+    }
+    out
+}
+
+fn solid(text: &str) -> String {
+    text.split_whitespace().collect()
+}
+
+fn words(text: &str) -> Vec<&str> {
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect()
 }
 
 #[test]

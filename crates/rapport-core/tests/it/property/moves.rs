@@ -114,6 +114,12 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
                 Input::World(World::QuestionRound { round: brief.round, outcome: Err("no".into()) })
             }
             Want::Granted { question, .. } => Input::World(World::Granted { question: question.clone() }),
+            Want::AnswerRuled { question, .. } => {
+                Input::World(World::AnswerRuled { question: question.clone() })
+            }
+            Want::LeadInformed { end, .. } => {
+                Input::World(World::LeadInformed { end: *end, outcome: Ok(()) })
+            }
             Want::Filed { turn, path, .. } => Input::World(World::Filed { turn: *turn, path: path.clone() }),
             Want::Merged { .. } => Input::World(World::Merged {
                 outcome: Ok(Merged { from: "f1".into(), to: "t1".into(), ..Merged::default() }),

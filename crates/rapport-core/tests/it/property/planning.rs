@@ -106,7 +106,7 @@ proptest! {
                     | Want::ActionReplied { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
                         prop_assert!(false, "the agent makes it");
                     }
-                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Granted { .. } | Want::LeadTold { .. } | Want::LeadReleased { .. } => {}
+                    Want::AgentRunning(_) | Want::Replied { .. } | Want::AgentParked { .. } | Want::Granted { .. } | Want::AnswerRuled { .. } | Want::LeadTold { .. } | Want::LeadInformed { .. } | Want::LeadReleased { .. } => {}
                     Want::HostsAllowed(_) => prop_assert!(false, "nobody allowed a host"),
                 }
             }

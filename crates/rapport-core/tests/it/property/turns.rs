@@ -247,7 +247,7 @@ proptest! {
             let goes_on = !wants.is_empty() || !view.questions.is_empty();
             let can_restart = play.session.decide(&person(ann(), Act::Restart), play.now).is_ok();
             let idle = rests && view.status == Status::Idle;
-            let reviews = view.review.is_some();
+            let reviews = view.review.is_some() || play.session.reply().is_some();
             prop_assert!(goes_on || can_restart || idle || reviews || play.session.is_over(), "stuck: {:?}", view);
             // Nothing is run that nobody approved, one batch at a time, and never while something is undone.
             let running = wants.iter().filter(|want| matches!(want, Want::BatchRunning(_))).count();

@@ -1,4 +1,4 @@
-//! Somebody who has only seen what came in and which facts followed, and who says when something is wrong.
+//! An observer that knows only the inputs and the facts that followed, and reports what is wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -612,7 +612,10 @@ impl Watch {
                 Want::Checked { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be checked"),
                 Want::Report { turn, .. } => hold!(turn.0 == self.turn, "another turn is to be reported"),
                 Want::Granted { .. } => hold!(false, "nothing was allowed for the project"),
-                Want::LeadTold { .. } | Want::LeadReleased { .. } => hold!(false, "it has no lead"),
+                Want::AnswerRuled { .. } => hold!(false, "nobody wants an answer given always"),
+                Want::LeadTold { .. } | Want::LeadInformed { .. } | Want::LeadReleased { .. } => {
+                    hold!(false, "it has no lead")
+                }
                 Want::QuestionRound(_)
                 | Want::Filed { .. }
                 | Want::PlanChecked { .. }

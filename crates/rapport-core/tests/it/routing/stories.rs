@@ -469,7 +469,7 @@ fn a_lead_may_use_the_tools_of_rapport() {
     }
 }
 
-/// LEAD-13: what the lead was not told yet is taken back when somebody else answered.
+/// LEAD-13: a question that the lead was not told of yet is no longer told to it once another answered.
 #[test]
 fn a_message_that_waits_is_taken_back() {
     let chat = Created { aim: rapport_core::Aim::Chat, is_lead: true, ..created("Hello", Terms::default()) };
@@ -479,9 +479,9 @@ fn a_message_that_waits_is_taken_back() {
     story
         .baseline()
         .connects()
-        .check(&person(rule.clone(), say("one")), "heard about one from the rule routing")
+        .check(&person(rule.clone(), say("one")), "heard about one from the rule routing in turn 1")
         .check(&person(rule.clone(), say("one")), "")
-        .check(&person(rule.clone(), say("two")), "heard about two from the rule routing")
+        .check(&person(rule.clone(), say("two")), "heard about two from the rule routing in turn 1")
         .check(
             &person(rule.clone(), Act::Unsay { id: "one".into() }),
             "a message is taken back before the agent was told",
@@ -551,4 +551,90 @@ fn without_a_lead_nothing_is_routed() {
     let mut story = Story::of("Add login");
     story.connects().asks("c1", &[way()], "c1 asked round 1: q1");
     story.check(&input, "refused: sending a draft is not possible now: q1 has no draft");
+}
+
+/// LEAD-7, LEAD-9, LEAD-10, LEAD-11: what waits for the lead is known by session and question, with its text and its
+/// project; an answer that is delivered takes only its own question away, and any other is refused.
+#[test]
+fn lead_7_9_10_11_what_waits_for_the_lead_is_known_by_its_question() {
+    let mut story = asked(Policy::Auto);
+    story.asks(
+        "c2",
+        &[draft("Which name?", &["Ann", "Bob"])],
+        "c2 asked round 2: q2; q2 (clarification) to lead: it comes first",
+    );
+    assert_eq!(story.play.session.with_lead(), [], "nobody was told yet");
+    for id in ["q1", "q2"] {
+        story.world(
+            World::LeadTold { question: question(id), outcome: Ok(()) },
+            &format!("lead told of {id}"),
+        );
+    }
+    assert_eq!(story.play.session.with_lead(), [question("q1"), question("q2")]);
+    let id = SessionId::new("20260124-add-login");
+    let pending = story.play.session.trigger(&id, &question("q2")).unwrap();
+    assert!(pending.contains("Which name?") && pending.contains("Project: shop"), "{pending}");
+    assert_eq!(story.play.session.trigger(&id, &question("q9")), None);
+    story.check(
+        &person(lead(), says("Passkeys", Some("preference:p1"))),
+        "q1 rests on preference:p1; q1 answered passkeys by the lead 20260124-lead",
+    );
+    assert_eq!(story.play.session.with_lead(), [question("q2")], "the other one still waits");
+    let again = story.put(&person(lead(), says("Magic link", Some("preference:p1"))));
+    assert!(again.starts_with("refused: q1 was already answered"), "{again}");
+}
+
+/// With `person_time`, others are asked after the person's time: every channel shows the question anew.
+#[test]
+fn others_are_asked_anew_after_the_persons_time() {
+    let routing =
+        RoutingTerms { person_time: Some(SignedDuration::from_mins(30)), ..RoutingTerms::default() };
+    let terms = Terms { questions: Policy::Ask, routing, ..Terms::default() };
+    let mut story = Story::begun(Created { terms, ..led(Policy::Ask) });
+    story.connects().asks(
+        "c1",
+        &[way()],
+        "c1 asked round 1: q1; q1 (clarification) to person: it comes first",
+    );
+    let before = rapport_core::Presenter::replay(&story.play.log).unwrap().focus()[0].clone();
+    story.due("5m", "c1 cooled").due("25m", "q1 (clarification) to others: the time for an answer is over");
+    let after = rapport_core::Presenter::replay(&story.play.log).unwrap().focus()[0].clone();
+    assert_eq!(after.question, before.question);
+    assert!(after.since > before.since, "it is shown anew");
+    assert_eq!(story.play.view().questions[0].way.as_ref().unwrap().to, Recipient::Others);
+    story.check(
+        &person(bob(), Act::Answer { question: Some(question("q1")), reply: Reply::Choices(vec![0]) }),
+        "q1 answered passkeys by bob (telegram)",
+    );
+}
+
+/// The limits hold where a lead answers without a ground, too: the sixth answer in a row is a draft.
+#[test]
+fn the_limits_hold_under_trust() {
+    let led = led(Policy::Trust);
+    let terms = Terms { max_rounds: 9, ..led.terms.clone() };
+    let mut story = Story::begun(Created { terms, ..led });
+    story.connects();
+    for number in 1..=6_u32 {
+        let text = format!("Which of the {number} ways?");
+        let facts = story.put(&agent(
+            1,
+            AgentDid::Ask {
+                call: call(&format!("c{number}")),
+                ask: Ask::Questions(vec![draft(&text, &["One", "Two"])]),
+                parkable: true,
+            },
+        ));
+        let goes_to = if number <= 5 {
+            "to lead: it comes first"
+        } else {
+            "to person: the lead answered five times in a row"
+        };
+        assert!(facts.ends_with(goes_to), "{facts}");
+        let act =
+            Act::Answer { question: Some(question(&format!("q{number}"))), reply: Reply::Choices(vec![0]) };
+        let facts = story.put(&person(lead(), act));
+        let is_draft = facts.contains("drafted");
+        assert_eq!(is_draft, number == 6, "{facts}");
+    }
 }

@@ -18,15 +18,16 @@ fn finish(result: &str) -> AgentDid {
     AgentDid::Finish { result: result.into() }
 }
 
-/// What is said while the agent is at work waits, and then is one turn; the same words twice are two messages.
+/// What is said while the agent is at work reaches it there; what it did not read is one turn, and the same words
+/// twice are two messages.
 #[test]
 fn a_conversation_goes_on_message_by_message() {
     let mut story = chat("hello");
     story
         .wants(&["turn 1 running to chat []"])
         .connects()
-        .act(say("are you there?"), "heard are you there? from ann (terminal)")
-        .act(say("hello"), "heard hello from ann (terminal)")
+        .act(say("are you there?"), "heard are you there? from ann (terminal) in turn 1")
+        .act(say("hello"), "heard hello from ann (terminal) in turn 1")
         .did(finish("Hi!"), "turn 1 ended; turn 2 started to chat");
     assert_eq!(story.order().prompt, "are you there?\n\nhello");
     story.did(finish("Yes."), "turn 2 ended").wants(&["the state that was left noted"]);
@@ -85,7 +86,7 @@ fn the_same_message_is_not_heard_twice() {
     story
         .connects()
         .act(said("m1"), "")
-        .act(said("m2"), "heard hello from ann (terminal)")
+        .act(said("m2"), "heard hello from ann (terminal) in turn 1")
         .act(said("m2"), "")
         .crash("cut off: Rapport was stopped")
         .act(said("m2"), "")
@@ -98,7 +99,7 @@ fn a_conversation_survives_a_crash() {
     let mut story = chat("hello");
     story
         .connects()
-        .act(say("more"), "heard more from ann (terminal)")
+        .act(say("more"), "heard more from ann (terminal) in turn 1")
         .crash("cut off: Rapport was stopped")
         .wants(&["turn 1 running to chat []"])
         .connects()

@@ -62,7 +62,7 @@ fn a_check_that_was_interrupted_runs_again() {
     finished().crash("").wants(&["turn 2 checked by make test"]);
 }
 
-/// Somebody who says more has the work of the next turn checked instead.
+/// If a person sends another message, the work of the next turn is checked instead.
 #[test]
 fn words_during_the_check_start_a_turn_whose_work_is_checked_in_turn() {
     let mut story = finished();

@@ -59,7 +59,7 @@ fn an_agent_that_dies_with_a_question_open_leaves_the_question() {
         .wants(&["snapshot at round 3"])
         .open(&["q3"]);
     assert_eq!(story.play.view().agent.state, AgentState::CutOff);
-    // Somebody may also let it go on without.
+    // A person may also restart it without an answer.
     story
         .act(Act::Restart, "restarted by ann (terminal)")
         .wants(&["turn 2 running to work []"])

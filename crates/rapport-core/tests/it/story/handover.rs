@@ -1,8 +1,8 @@
 //! What becomes of work that was done apart from the project: it is applied or discarded, once, and cleared away.
 
 use rapport_core::{
-    Act, AgentDid, ApplyTo, By, Created, Leave, MAX_TEXT, Merged, NotMerged, Status, Terms, WorkplaceState,
-    World,
+    Act, AgentDid, ApplyTo, By, Created, Leave, MAX_TEXT, Merged, NotMerged, Status, Terms, UndoProblem,
+    UndoneFiles, WorkplaceState, World,
 };
 
 use crate::support::{Story, ann, created, person};
@@ -54,6 +54,61 @@ fn it_is_merged_then_applied_then_cleared() {
         Some((WorkplaceState::Applied, true))
     );
     assert_eq!(story.play.view().status, Status::Completed);
+}
+
+/// Only the same request may be repeated. To apply the work elsewhere as well is refused, at every stage: it would be
+/// reported as done although nothing happened.
+#[test]
+fn it_is_not_applied_elsewhere_as_well() {
+    let to = |to| Act::Apply { with_conflicts: false, end: None, to };
+    let on = |name: &str| to(ApplyTo::Branch(name.into()));
+    let elsewhere = [
+        (ApplyTo::Files, on("blue"), "applied to the project's files"),
+        (ApplyTo::Files, to(ApplyTo::Commit), "applied to the project's files"),
+        (ApplyTo::Commit, APPLY, "applied to the project's files and committed"),
+        (ApplyTo::Branch("blue".into()), APPLY, "committed on the branch blue"),
+        (ApplyTo::Branch("blue".into()), on("red"), "committed on the branch blue"),
+    ];
+    for (first, other, how) in elsewhere {
+        let same = to(first);
+        let refused = |is: &str| format!("refused: applying is not possible now: {is} {how}");
+        let mut story = done_apart();
+        story
+            .act(same.clone(), "to be applied by ann (terminal)")
+            .act(same.clone(), "")
+            .act(other.clone(), &refused("it is being"))
+            .world(merged(), "merged from f1 to t1")
+            .crash("")
+            .act(same.clone(), "")
+            .act(other.clone(), &refused("it is being"))
+            .world(World::Applied { files: Vec::new() }, "0 files applied by ann (terminal)")
+            .crash("")
+            .act(same.clone(), "")
+            .act(other.clone(), &refused("it was"))
+            .world(World::Cleared { left: None }, "cleared")
+            .act(same, "")
+            .act(other, &refused("it was"));
+    }
+}
+
+/// Work that was undone is no longer in the project, and its workplace is gone: it cannot be applied again.
+#[test]
+fn undone_work_is_not_applied_again() {
+    let mut story = done_apart();
+    let problem = UndoProblem { reason: "no git".into(), changed: Vec::new(), is_partial: false };
+    story
+        .act(APPLY, "to be applied by ann (terminal)")
+        .world(merged(), "merged from f1 to t1")
+        .world(World::Applied { files: Vec::new() }, "0 files applied by ann (terminal)")
+        .world(World::Cleared { left: None }, "cleared")
+        .act(Act::UndoWork, "the work to be undone by ann (terminal)")
+        .act(APPLY, "refused: applying is not possible now: its work is being undone")
+        .world(World::WorkUndone { outcome: Err(problem) }, "the work not undone: no git")
+        .act(APPLY, "")
+        .act(Act::UndoWork, "the work to be undone by ann (terminal)")
+        .world(World::WorkUndone { outcome: Ok(UndoneFiles::default()) }, "the work undone")
+        .crash("")
+        .act(APPLY, "refused: applying is not possible now: its work was undone");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Somebody stops the agent in the middle of its turn: the session rests, and the conversation is kept.
 
+use jiff::SignedDuration;
+use rapport_core::message_queue::{QueueMode, QueueTerms};
 use rapport_core::{Act, AgentDid, Aim, Ask, Created, Leave, Permission, PhaseView, Status, Terms};
 
 use super::{length, planned, way, working};
@@ -137,7 +139,10 @@ fn what_does_not_go_on_is_not_stopped() {
 /// A conversation that was stopped goes on with the next message; what was queued comes after it.
 #[test]
 fn a_conversation_is_stopped_too() {
-    let mut story = Story::begun(Created { aim: Aim::Chat, ..created("hello", Terms::default()) });
+    let queue =
+        QueueTerms { mode: QueueMode::Followup, debounce: SignedDuration::ZERO, ..QueueTerms::default() };
+    let terms = Terms { queue, ..Terms::default() };
+    let mut story = Story::begun(Created { aim: Aim::Chat, ..created("hello", terms) });
     story
         .baseline()
         .connects()

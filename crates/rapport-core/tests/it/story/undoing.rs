@@ -125,7 +125,7 @@ fn what_a_cancelled_agent_left_is_noted_and_undone() {
     assert_eq!(story.play.view().status, Status::Cancelled);
 }
 
-/// Where nobody can note the state, there is nothing to undo.
+/// If the state of the files cannot be recorded, there is nothing to undo.
 #[test]
 fn without_a_state_that_was_left_nothing_is_undone() {
     let mut story = working();

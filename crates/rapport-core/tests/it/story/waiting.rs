@@ -296,12 +296,12 @@ fn the_time_that_questions_waited_is_told_apart() {
     story.asks("c2", &[length()], "c2 asked round 2: q2");
     story.play.pass(SignedDuration::from_hours(6));
     story.answer("q1", "1", "q1 answered passkeys by ann (terminal)");
-    assert_eq!(story.play.session.waited(), SignedDuration::from_hours(7));
+    assert_eq!(story.play.session.history().waited(), SignedDuration::from_hours(7));
     story.play.pass(SignedDuration::from_hours(1));
     story.answer("q2", "2", "q2 answered a-week by ann (terminal)");
-    assert_eq!(story.play.session.waited(), SignedDuration::from_hours(8));
+    assert_eq!(story.play.session.history().waited(), SignedDuration::from_hours(8));
     story.play.pass(SignedDuration::from_hours(10));
-    assert_eq!(story.play.session.waited(), SignedDuration::from_hours(8));
+    assert_eq!(story.play.session.history().waited(), SignedDuration::from_hours(8));
 }
 
 /// WORK-16: an agent that may not start yet waits, and says so until it runs.

@@ -148,7 +148,7 @@ impl ActionStep<'_> {
 /// done.
 pub(in crate::actions) async fn ended_early(stop: &Stop, work: impl Future<Output = Outcome>) -> StepOutcome {
     match work.await {
-        outcome @ Outcome::Failed { .. } if stop.is_told() => StepOutcome::Stopped(outcome),
+        outcome @ Outcome::Failed { .. } if stop.is_signalled() => StepOutcome::Stopped(outcome),
         outcome => StepOutcome::Settled(outcome),
     }
 }
@@ -158,7 +158,7 @@ pub(in crate::actions) async fn stoppable(stop: &Stop, work: impl Future<Output 
     tokio::select! {
         // The requester may be told to stop at the same time, and would then report that there is no answer.
         biased;
-        () = stop.told() => StepOutcome::Stopped(Outcome::failed("interrupted")),
+        () = stop.signalled() => StepOutcome::Stopped(Outcome::failed("interrupted")),
         outcome = work => StepOutcome::Settled(outcome),
     }
 }

@@ -15,6 +15,9 @@ pub const LIVE_SINCE: Version = Version(2, 0, 0);
 /// The last known version without the question tool on the live channel.
 const LAST_WITHOUT_QUESTIONS: Version = Version(2, 0, 47);
 
+/// The first version that keeps a parked call and repeats it when it is resumed.
+const DEFERS_SINCE: Version = Version(2, 1, 90);
+
 /// How long a CLI may take for an answer about itself, such as its version.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -89,17 +92,23 @@ impl ChannelChoice {
         })
     }
 
-    /// The channel for this CLI, and the reason, in words.
+    /// The channel for this CLI, and the reason, in words; and how a parked question is answered, if the CLI cannot
+    /// defer a call.
     pub(crate) fn explain(self, version: Option<Version>) -> String {
         let why = match (self, version) {
             (ChannelChoice::Live | ChannelChoice::Print, _) => "as agent.channel says".to_owned(),
             (ChannelChoice::Auto, Some(version)) if version < LIVE_SINCE => {
                 format!("{version} is older than {LIVE_SINCE}")
             }
-            (ChannelChoice::Auto, Some(_)) => format!("from {LIVE_SINCE} on"),
+            (ChannelChoice::Auto, Some(_)) => format!("{LIVE_SINCE} or newer"),
             (ChannelChoice::Auto, None) => "no version could be read".to_owned(),
         };
-        format!("{} ({why})", self.in_words(version))
+        let is_live = self.decide(version) == CliChannel::Live;
+        let parked = match version.filter(|version| is_live && *version < DEFERS_SINCE) {
+            Some(_) => format!("; before {DEFERS_SINCE}, the answer to a parked question goes in a message"),
+            None => String::new(),
+        };
+        format!("{} ({why}){parked}", self.in_words(version))
     }
 
     /// The channel for this CLI, in words.
@@ -147,6 +156,17 @@ mod tests {
             (Version(1, 9, 0), false),
         ] {
             assert_eq!(ChannelChoice::Auto.lacks(Some(version)).is_some(), lacks, "{version}");
+        }
+        for (version, parks_by_message) in [
+            (Version(1, 9, 0), false),
+            (Version(2, 0, 77), true),
+            (Version(2, 1, 61), true),
+            (Version(2, 1, 87), true),
+            (DEFERS_SINCE, false),
+            (Version(2, 1, 325), false),
+        ] {
+            let explained = ChannelChoice::Auto.explain(Some(version));
+            assert_eq!(explained.contains("parked question"), parks_by_message, "{version}: {explained}");
         }
         for (choice, version, channel) in [
             (ChannelChoice::Auto, Some(Version(1, 9, 999)), CliChannel::Print),

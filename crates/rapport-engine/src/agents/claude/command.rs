@@ -189,8 +189,8 @@ impl ClaudeConfig {
         let ours =
             CHANNEL.into_iter().chain([naming, conversation.as_str(), "--permission-mode", self.mode(kind)]);
         let leading = self.leading_args.iter().cloned();
-        let told = told(kind, system, from_project);
-        let ours = ours.map(OsString::from).chain(told);
+        let prompt = prompt_arguments(kind, system, from_project);
+        let ours = ours.map(OsString::from).chain(prompt);
         leading.chain(ours).chain(self.extra_args.iter().cloned()).collect()
     }
 
@@ -212,7 +212,7 @@ impl ClaudeConfig {
             Opening::Resumed => Some(["--resume", conversation.as_str()]),
         };
         let ours = channel.into_iter().chain(resume.into_iter().flatten()).map(OsString::from);
-        let extra = self.extra_args.iter().cloned().chain(told(kind, system, from_project));
+        let extra = self.extra_args.iter().cloned().chain(prompt_arguments(kind, system, from_project));
         let leading = self.leading_args.iter().cloned();
         leading.chain(extra).chain(ours).chain(message.map(OsString::from)).collect()
     }
@@ -301,7 +301,7 @@ impl FromProject {
 }
 
 /// The arguments for the system prompt and the disallowed tools. A draft is made only from what it is shown.
-fn told(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec<OsString> {
+fn prompt_arguments(kind: TurnKind, system: Option<&str>, from_project: &FromProject) -> Vec<OsString> {
     let (naming, system) = match kind {
         // The agent has no other tool, and its whole prompt is on record.
         TurnKind::TurnPlan => {

@@ -12,7 +12,7 @@ use super::command::{ClaudeConfig, takes_variable};
 use super::project_setup::{self, Own};
 use super::{Claude, credentials};
 use crate::agents::Agent;
-use crate::agents::by_name::{AgentKind, AgentSetup, Environment};
+use crate::agents::registry::{AgentKind, AgentSetup, Environment};
 use crate::config::REHEARSAL;
 use crate::environment;
 use crate::projects::trust::Brought;

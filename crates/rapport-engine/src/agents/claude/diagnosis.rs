@@ -12,8 +12,8 @@ use super::channel::{PATIENCE, Version};
 use super::command::FromProject;
 use super::config::{ClaudeCode, LOG_IN};
 use super::one_shot::SaidOfItself;
-use super::{Claude, one_shot, structured, transcript};
-use crate::agents::by_name::AgentKind as _;
+use super::{Claude, one_shot, structured_call, transcript};
+use crate::agents::registry::AgentKind as _;
 use crate::agents::{
     Conversations, Cut, Diagnosed, Diagnosis, OneShot, Structured, StructuredCall, StructuredError,
 };
@@ -48,7 +48,7 @@ impl OneShot for Claude {
         directory: &'a Path,
         call: &'a StructuredCall,
     ) -> BoxFuture<'a, Result<Structured, StructuredError>> {
-        structured::call(&self.config, directory, call).boxed()
+        structured_call::call(&self.config, directory, call).boxed()
     }
 }
 

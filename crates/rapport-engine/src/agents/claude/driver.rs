@@ -419,6 +419,8 @@ impl<'a> Driver<'a> {
             }
             // A process that is ending reads no messages: the next turn delivers this one.
             Some(Command::Say(_)) if self.ending.has_begun() => {}
+            // Nor does a turn that is over: its end was reported before this message, which is in the next turn.
+            Some(Command::Say(_)) if self.talk.is_resting() => {}
             Some(Command::Say(message)) => self.talk.say(message),
             Some(Command::Next { prompt }) => {
                 self.talk.next(&prompt);

@@ -11,7 +11,7 @@ pub mod channel;
 pub mod one_shot;
 pub mod project_setup;
 pub mod response;
-pub mod structured;
+pub mod structured_call;
 pub mod transcript;
 pub mod wire;
 

@@ -10,7 +10,7 @@ use tokio::task::spawn_blocking;
 
 use super::command::{ClaudeConfig, NOT_FOR_DRAFTS, OWN_SETTINGS};
 use super::process::AgentProcess;
-use super::structured::{last_words, result_line};
+use super::structured_call::{last_words, result_line};
 use super::wire;
 use crate::workers::Workplace;
 use crate::workers::keeper::mark::Mark;

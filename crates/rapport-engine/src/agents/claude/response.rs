@@ -39,7 +39,7 @@ impl Response {
                 let denials = denials.filter(|denial| &*denial.tool_name == wire::ASK);
                 let asking = denials.map(|denial| Asking::new(&denial.tool_use_id, denial.tool_input));
                 add(&mut self.denied, asking);
-                self.total = Some(spending::of_result(line)).filter(|usage| *usage != Usage::default());
+                self.total = Some(spending::of_result(line, 0)).filter(|usage| *usage != Usage::default());
             }
             WireKind::User | WireKind::Request | WireKind::Cancel | WireKind::Retry | WireKind::Denied => {}
             WireKind::RateLimit

@@ -83,10 +83,10 @@ impl Spent {
     }
 }
 
-/// The usage that a result reports.
-pub(super) fn of_result(line: &Line<'_>) -> Usage {
+/// The usage that a result reports. `total_before` is the total cost at the last result of the same process.
+pub(super) fn of_result(line: &Line<'_>, total_before: u64) -> Usage {
     let tokens = line.usage.as_ref().map(usage).unwrap_or_default();
-    Usage { cost_micros: line.cost_micros(), ..tokens }
+    Usage { cost_micros: line.cost_micros(total_before), ..tokens }
 }
 
 fn usage(tokens: &Tokens) -> Usage {
@@ -112,6 +112,23 @@ mod tests {
 
     const DELTA: &str =
         r#"{"type":"stream_event","event":{"type":"message_delta","usage":{"output_tokens":200}}}"#;
+
+    /// CLIs before `model_usage_since_last_result` report the total of their process with each result.
+    #[test]
+    fn a_result_costs_what_was_added_to_the_total() {
+        let since = r#","model_usage_since_last_result":{"m":{"costUSD":0.005}}"#;
+        for (total, rest, before, cost) in [
+            ("0.00625", "", 0, 6250),
+            ("0.0125", "", 6250, 6250),
+            ("0.0125", "", 12_500, 0),
+            ("0.004", "", 12_500, 4000),
+            ("0.02", since, 0, 5000),
+            ("0.02", since, 15_000, 5000),
+        ] {
+            let line = format!(r#"{{"type":"result","total_cost_usd":{total}{rest}}}"#);
+            assert_eq!(wire::parse(&line).unwrap().cost_micros(before), cost, "{line} after {before}");
+        }
+    }
 
     /// The pieces of a message tell one token of output; its end tells them all.
     #[test]

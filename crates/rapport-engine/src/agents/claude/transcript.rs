@@ -4,7 +4,7 @@
 //! CLI has lost its own.
 
 mod fork;
-mod pending;
+mod pending_calls;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
@@ -19,7 +19,7 @@ use crate::workers;
 use rapport_durable as durable;
 
 pub use fork::{copy, fork};
-pub use pending::pending;
+pub use pending_calls::pending;
 
 #[derive(Debug, Default)]
 pub struct Transcript {

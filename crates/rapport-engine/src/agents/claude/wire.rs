@@ -4,7 +4,7 @@
 //! unexpected type, read as absent: every release of the CLI adds some. The order of keys does not matter.
 
 mod elicitation;
-mod lenient;
+mod lenient_values;
 mod parts;
 mod questions;
 mod replies;
@@ -13,10 +13,10 @@ mod surrogates;
 use serde::Deserialize;
 
 pub use elicitation::elicited;
-pub use lenient::{Content, Cost, Flag, List, Number, OptionalFlag, Part, Text, Word};
+pub use lenient_values::{Content, Cost, Flag, List, Number, OptionalFlag, Part, Text, Word};
 pub use parts::{
     Block, ControlRequest, DeferredUse, Message, RateLimit, StreamEvent, Task, TaskPatch, Tokens, ToolCall,
-    TranscriptNote,
+    ToolOutcome, TranscriptNote,
 };
 pub use questions::drafts;
 pub use replies::{
@@ -92,7 +92,7 @@ pub struct Line<'a> {
     #[serde(borrow)]
     pub stop_reason: Word<'a>,
     pub usage: Part<Tokens>,
-    /// The cost of the whole conversation, in dollars.
+    /// The cost of the whole conversation or, in older CLIs, of the whole process, in dollars.
     pub total_cost_usd: Number,
     pub model_usage_since_last_result: Cost,
     /// The number of the failed attempt of a request.
@@ -115,6 +115,12 @@ pub struct Line<'a> {
     pub task_id: Text<'a>,
     #[serde(borrow)]
     pub task_type: Text<'a>,
+    /// The call that started the task.
+    #[serde(borrow)]
+    pub tool_use_id: Text<'a>,
+    /// What the tool returned, besides the text for the model.
+    #[serde(borrow)]
+    pub tool_use_result: Part<ToolOutcome<'a>>,
     /// The change of the task.
     #[serde(borrow)]
     pub patch: Part<TaskPatch<'a>>,
@@ -242,9 +248,21 @@ impl Line<'_> {
         matches!(&self.stop_reason, Word::Is(reason) if reason == "tool_use")
     }
 
-    /// The cost, in millionths of a dollar: exact if the CLI reports the cost of the process itself.
-    pub fn cost_micros(&self) -> u64 {
-        let dollars = self.model_usage_since_last_result.0.unwrap_or(self.total_cost_usd.0);
-        (dollars * 1e6).round() as u64
+    /// The cost since the last result of this process, in millionths of a dollar. Older CLIs report only the total of
+    /// the process, so `total_before` is what that result reported.
+    pub fn cost_micros(&self, total_before: u64) -> u64 {
+        let total = self.total_cost_micros();
+        // A total below the last one was counted from zero again.
+        let since = || total.checked_sub(total_before).unwrap_or(total);
+        self.model_usage_since_last_result.0.map_or_else(since, micros)
     }
+
+    /// The total cost that a result reports, in millionths of a dollar.
+    pub(crate) fn total_cost_micros(&self) -> u64 {
+        micros(self.total_cost_usd.0)
+    }
+}
+
+fn micros(dollars: f64) -> u64 {
+    (dollars * 1e6).round() as u64
 }

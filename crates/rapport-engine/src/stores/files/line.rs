@@ -35,12 +35,27 @@ pub(super) fn object(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
 
 /// The entry of a line, given without its newline.
 pub(super) fn decode(line: &[u8]) -> Result<Entry, Flaw> {
+    Entry::from_json(checked(line)?).map_err(|error| Flaw::Damaged(error.to_string()))
+}
+
+/// The number of a line's entry. Its facts are not read, which takes much less time in a long log.
+pub(super) fn number(line: &[u8]) -> Result<u64, Flaw> {
+    #[derive(Deserialize)]
+    struct Numbered {
+        seq: u64,
+    }
+    let numbered: Result<Numbered, _> = serde_json::from_str(checked(line)?);
+    numbered.map(|line| line.seq).map_err(|error| Flaw::Damaged(error.to_string()))
+}
+
+/// The text of a line that is as it was written, in a known format.
+fn checked(line: &[u8]) -> Result<&str, Flaw> {
     if !is_intact(line) {
         return Err(Flaw::Damaged("its checksum is wrong".to_owned()));
     }
     let json = str::from_utf8(line).map_err(|error| Flaw::Damaged(error.to_string()))?;
     check_format(json)?;
-    Entry::from_json(json).map_err(|error| Flaw::Damaged(error.to_string()))
+    Ok(json)
 }
 
 fn check_format(json: &str) -> Result<(), Flaw> {

@@ -31,13 +31,12 @@ pub(super) fn scan(
     let mut scan = Scan { entries: Vec::new(), last: 0, good: 0 };
     let mut rest = bytes;
     while let Some(line) = next_line(&mut rest) {
-        let entry = read_line(line, scan.last + 1).map_err(|flaw| error(path, scan.last + 1, flaw))?;
+        let number = scan.last + 1;
+        let wanted = read_line(line, number, number > after).map_err(|flaw| error(path, number, flaw))?;
         each(line);
-        scan.last = entry.seq;
+        scan.last = number;
         scan.good += line.len() + 1;
-        if entry.seq > after {
-            scan.entries.push(entry);
-        }
+        scan.entries.extend(wanted);
     }
     match check_torn(rest) {
         Ok(()) => Ok(scan),
@@ -79,10 +78,15 @@ fn next_line<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(line)
 }
 
-fn read_line(line: &[u8], number: u64) -> Result<Entry, Flaw> {
-    let entry = line::decode(line)?;
-    if entry.seq != number {
-        return Err(Flaw::Damaged(format!("it is entry {} where entry {number} belongs", entry.seq)));
+/// Checks the line of this number; its entry if that is wanted.
+fn read_line(line: &[u8], number: u64, is_wanted: bool) -> Result<Option<Entry>, Flaw> {
+    let entry = if is_wanted { Some(line::decode(line)?) } else { None };
+    let found = match &entry {
+        Some(entry) => entry.seq,
+        None => line::number(line)?,
+    };
+    if found != number {
+        return Err(Flaw::Damaged(format!("it is entry {found} where entry {number} belongs")));
     }
     Ok(entry)
 }

@@ -23,14 +23,14 @@ impl Stop {
     }
 
     /// Whether the signal was sent.
-    pub fn is_told(&self) -> bool {
+    pub fn is_signalled(&self) -> bool {
         *self.0.borrow()
     }
 
     /// Waits for the signal.
-    pub async fn told(&self) {
+    pub async fn signalled(&self) {
         let mut receiver = self.0.clone();
-        if receiver.wait_for(|told| *told).await.is_err() {
+        if receiver.wait_for(|is_sent| *is_sent).await.is_err() {
             // The sender was dropped, so the signal cannot come.
             std::future::pending::<()>().await;
         }

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bollard::models::{ContainerCreateBody, HostConfig, Mount, MountType, MountVolumeOptions};
-use rapport_durable::{self as durable, Lock, hex};
+use rapport_durable::{self as durable, Lock, Sha256Writer, hex};
 use tokio::task::spawn_blocking;
 
 use super::archive::Archive;
@@ -75,28 +75,15 @@ impl Tool {
 
     /// The digest of the content.
     fn digest(&self) -> io::Result<String> {
-        let mut digest = Digest(ring::digest::Context::new(&ring::digest::SHA256));
+        let mut digest = Sha256Writer::default();
         self.write(&mut digest)?;
-        Ok(hex::encode(&digest.0.finish().as_ref()[..8]))
+        Ok(hex::encode(&digest.finish()[..8]))
     }
 
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut archive = Archive::new(out, (0, 0));
         archive.add(&self.source, &self.name)?;
         archive.finish()
-    }
-}
-
-struct Digest(ring::digest::Context);
-
-impl Write for Digest {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::SessionId;
+use rapport_core::{SessionId, visible};
 use rapport_durable as durable;
 
 use super::container::{self, Container, give, give_all};
@@ -59,8 +59,12 @@ sync"#;
 /// Whether the files are complete.
 const IS_READY: &str = "[ -f ready ]";
 
-/// Prints the difference between a state and the files. The index remembers which files have not changed; each run
-/// has a copy, so that one that is killed leaves no lock that others wait for.
+/// Prints the difference between a state and the files, and, as error output, the names of files that cannot be read,
+/// each with a zero byte. The index remembers which files have not changed; each run has a copy, so that one that is
+/// killed leaves no lock that others wait for.
+///
+/// All files in a container belong to the agent's user, as which this runs. What the agent closed is made readable:
+/// git could not add it, and it would be missing in the patch.
 const TELL: &str = r#"set -eu
 base=$1 inside=$2
 shift 2
@@ -71,15 +75,31 @@ cp -p "$known" "$GIT_INDEX_FILE"
 trap 'rm -f "$GIT_INDEX_FILE"' EXIT
 cd "project/$inside"
 all() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false add --all --ignore-errors -- :/ "$@"; }
-code=2
-for try in 1 2 3 4 5 6 7 8 9 10; do
-  said=$(all "$@" 2>&1 >/dev/null) && code=0 || code=$?
-  [ $code -gt 1 ] || break
-  sleep 0.05
-done
-# A file that cannot be read is not work; one for which there is no room is.
+add() {
+  for try in 1 2 3 4 5 6 7 8 9 10; do
+    said=$(all "$@" 2>&1 >/dev/null) && code=0 || code=$?
+    [ $code -gt 1 ] || break
+    sleep 0.05
+  done
+}
+open() {
+  [ -r "$1" ] && [ -x "$1" ] || chmod u+rwx -- "$1" || return 0
+  for path in "$1"/* "$1"/.[!.]* "$1"/..?*; do
+    if [ -L "$path" ]; then continue; fi
+    if [ -d "$path" ]; then open "$path"; continue; fi
+    [ ! -f "$path" ] || [ -r "$path" ] || chmod u+r -- "$path" || continue
+  done
+}
+left() {
+  git -c core.fsmonitor=false ls-files -z --others --modified --exclude-standard -- :/ "$@" 2>/dev/null
+  printf '%s\n' "$said" | sed -n "s,.*could not open directory '\(.*[^/]\)/*'.*,\1,p" | tr '\n' '\0'
+}
+add "$@"
+case "$said" in *"ermission denied"*) open "$GIT_WORK_TREE" 2>/dev/null; add "$@";; esac
+# There is no room for it in the repository, which is no property of a file.
 case "$said" in *"No space left"*) code=2;; esac
 [ $code -le 1 ] || { printf '%s\n' "$said" >&2; exit 1; }
+[ -z "$said" ] || left "$@" >&2
 git diff --cached --binary --full-index --no-renames --no-color --no-ext-diff --no-textconv "$base" -- :/ "$@"
 mv -f "$GIT_INDEX_FILE" "$known""#;
 
@@ -310,8 +330,15 @@ fn include(apart: &Apart, given: &Path) -> Result<(), WorkerError> {
     give_all(&folder).map_err(file_error("give away", &folder))
 }
 
-/// The work as a patch since the beginning, safe for every kind of content.
-pub(super) fn patch(container: &Arc<Container>, apart: &Apart, inside: &str) -> Result<Vec<u8>, WorkerError> {
+/// The work in a container.
+pub(super) struct ReadWork {
+    /// A patch since the beginning, safe for every kind of content.
+    pub(super) patch: Vec<u8>,
+    /// The files that the patch lacks because they cannot be read.
+    pub(super) unread: Vec<String>,
+}
+
+pub(super) fn work(container: &Arc<Container>, apart: &Apart, inside: &str) -> Result<ReadWork, WorkerError> {
     let base = format!("{}^{{tree}}", apart.base()?);
     let inside = if inside.is_empty() { "." } else { inside }.to_owned();
     let outcome = container::wait(container, |container| async move {
@@ -320,9 +347,16 @@ pub(super) fn patch(container: &Arc<Container>, apart: &Apart, inside: &str) -> 
         container.script(TELL, &args.collect::<Vec<_>>()).await
     })?;
     match outcome.code {
-        0 => Ok(outcome.out),
+        0 => Ok(ReadWork { patch: outcome.out, unread: unread(&outcome.err) }),
         _ => Err(WorkerError::Engine { what: "read the work in the container", why: outcome.why() }),
     }
+}
+
+/// The names of files in the error output of `TELL`. One with a slash at its end is a nested repository (`nested`).
+fn unread(names: &[u8]) -> Vec<String> {
+    let names = names.split_inclusive(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"\0"));
+    let files = names.filter(|name| !name.is_empty() && !name.ends_with(b"/"));
+    files.map(|name| visible::line(&String::from_utf8_lossy(name))).collect()
 }
 
 /// The state of the files after a patch, as a tree in the project's repository. Git refuses paths that lead out of the
@@ -385,6 +419,14 @@ mod tests {
         format!(
             "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+x\n"
         )
+    }
+
+    /// Names are complete with their zero byte; what follows is a message of git.
+    #[test]
+    fn the_names_of_unread_files_are_told_apart_from_repositories_and_messages() {
+        let said = b"a\nb.txt\0nested/\0closed\0warning: something else\n";
+        assert_eq!(unread(said), [visible::line("a\nb.txt"), "closed".into()]);
+        assert_eq!(unread(b"warning: something else\n"), [""; 0]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use rapport_core::{
     WorkCheck, visible,
 };
 
-use super::{Card, DIVIDER, TITLE, cut, named, short};
+use super::{Card, DIVIDER, TITLE, cut, named, short, title};
 use crate::flow::button::{Button, Grave, Tag};
 use crate::flow::chat_state::FAILED;
 use crate::text::Text;
@@ -51,7 +51,7 @@ fn agent(created: &Created) -> String {
 
 /// The message when the session has failed.
 pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> Card {
-    let task = short(&presenter.session().created().task, TITLE);
+    let task = short(title(presenter.session().created()), TITLE);
     let undelivered = presenter.session().undelivered();
     let (mark, what) =
         if undelivered.is_empty() { ("❌", "Cannot continue") } else { ("⚠️", "Not delivered") };
@@ -69,7 +69,7 @@ pub fn failed(id: &SessionId, seq: u64, presenter: &Presenter, reason: &str) -> 
 
 /// The message when a person stopped the agent.
 pub fn stopped(id: &SessionId, seq: u64, presenter: &Presenter) -> Card {
-    let task = short(&presenter.session().created().task, TITLE);
+    let task = short(title(presenter.session().created()), TITLE);
     let text = Text::new().plain("⏹ ").bold("Stopped").plain("\n").italic(&task);
     let text = text.plain("\n\nNothing is lost. Write what to do now, and the agent continues with that.");
     let tag = Tag::of(id, &QuestionId::new(FAILED), seq);
@@ -96,7 +96,7 @@ pub fn decision(tag: &Tag, others: &[String]) -> Card {
 pub fn cancelling(presenter: &Presenter, tag: &Tag) -> Card {
     let session = presenter.session();
     let left = if session.has_worked() { "What the agent changed stays." } else { "All answers are lost." };
-    let text = Text::new().plain("Cancel this task? ").italic(&short(&session.created().task, TITLE));
+    let text = Text::new().plain("Cancel this task? ").italic(&short(title(session.created()), TITLE));
     let text = text.plain(&format!("\n{left} It cannot be resumed."));
     let rows = vec![
         vec![named("✖ Yes, cancel it", Button::Cancel, tag)],
@@ -192,6 +192,11 @@ pub fn ended(view: &View, waited: SignedDuration, work: Option<&Tag>) -> Card {
     }
     let text = text.text(&files(view.changes.as_ref()));
     let mut text = view.check.iter().fold(text, |text, found| text.text(&check(found)));
+    let is_changed = view.changes.as_ref().is_some_and(|changes| !changes.files.is_empty());
+    if is_changed && work.is_none() {
+        text =
+            text.plain("\n").bold("Next:").plain(" /diff shows the changes, /revise WHAT has them changed.");
+    }
     let tag = Tag::files(&view.id);
     let button = |(place, path): (usize, String)| {
         let name = path.rsplit('/').next().unwrap_or(&path);
@@ -251,6 +256,13 @@ pub fn working(doing: Option<&str>, since: SignedDuration, cost_micros: u64) -> 
         .plain(&doing.map_or_else(|| "Working…".to_owned(), |what| short(what, TITLE)));
     let text = text.plain(&format!("\n{}", duration(since)));
     if cost_micros == 0 { text } else { text.plain(&format!(" · {}", cost(cost_micros))) }
+}
+
+/// What becomes of the message about a working agent when the agent fails.
+pub fn broken_off(reason: &str, time: SignedDuration, cost_micros: u64) -> Text {
+    let spent = if cost_micros == 0 { String::new() } else { format!(" · {}", cost(cost_micros)) };
+    let text = Text::new().plain(&format!("❌ Failed after {}{spent}\n", duration(time)));
+    text.italic(&short(reason, TITLE))
 }
 
 /// The agent's last steps, the latest at the end, and its last text.

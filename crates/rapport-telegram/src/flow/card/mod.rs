@@ -10,7 +10,8 @@ use std::collections::BTreeSet;
 
 use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use crate::room::Room;
-use rapport_core::{Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard, visible};
+use jiff::Timestamp;
+use rapport_core::{Created, Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard, visible};
 
 use super::button::{Button, Pick, Tag};
 use crate::outgoing::{Edit, OutgoingMessage};
@@ -18,11 +19,11 @@ use crate::split::Reply;
 use crate::text::Text;
 
 pub use ending::{
-    cancelled, cancelling, cost, decision, duration, ended, failed, failed_start, no_questions,
+    broken_off, cancelled, cancelling, cost, decision, duration, ended, failed, failed_start, no_questions,
     offered_files, steps, stopped, sure, working,
 };
 pub use list::{Lately, Waiting, help, waiting, which};
-pub use question::{is_listed, is_no, whole};
+pub use question::{is_listed, is_no, lead_line, other_way, whole};
 pub use summary::edit_menu;
 pub use turn::skip_or_new;
 
@@ -73,13 +74,26 @@ impl Card {
     }
 }
 
+/// What a session is called: its task as the person gave it, without what a lead added to it. The first message of a
+/// conversation with a lead says little about the rest.
+pub fn title(created: &Created) -> &str {
+    let given = created.assignment.as_ref().and_then(|assignment| assignment.original_task.as_deref());
+    if created.is_lead { "Conversation with the lead" } else { given.unwrap_or(&created.task) }
+}
+
 /// The topic of a room, in the type of the Bot API.
 pub fn thread(room: Room) -> Option<i32> {
     room.topic.and_then(|topic| i32::try_from(topic).ok())
 }
 
 /// The card of a question in front of the person. `chosen` are the options selected so far, if several can be.
-pub fn open(id: &SessionId, presenter: &Presenter, focus: &Focus, chosen: &BTreeSet<usize>) -> Option<Card> {
+pub fn open(
+    id: &SessionId,
+    presenter: &Presenter,
+    focus: &Focus,
+    chosen: &BTreeSet<usize>,
+    now: Timestamp,
+) -> Option<Card> {
     let tag = Tag::of(id, &focus.question, focus.since);
     let round = presenter.session().rounds().find(|round| round.id == focus.round)?;
     let place = round.items.iter().position(|item| item.question.id == focus.question)?;
@@ -89,7 +103,8 @@ pub fn open(id: &SessionId, presenter: &Presenter, focus: &Focus, chosen: &BTree
         | Purpose::Elicit(_)
         | Purpose::Permission { .. }
         | Purpose::LeavePlanMode { .. }
-        | Purpose::Budget { .. } => question::open(presenter, &round, place, &tag, chosen),
+        | Purpose::Budget { .. }
+        | Purpose::Idle => question::open(presenter, &round, place, &tag, chosen, now),
     })
 }
 
@@ -105,7 +120,8 @@ pub fn closed(presenter: &Presenter, question: &QuestionId) -> Option<Text> {
         | Purpose::Elicit(_)
         | Purpose::Permission { .. }
         | Purpose::LeavePlanMode { .. }
-        | Purpose::Budget { .. } => question::closed(presenter, &round, place),
+        | Purpose::Budget { .. }
+        | Purpose::Idle => question::closed(presenter, &round, place),
     })
 }
 

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use rapport_core::routing::Recipient;
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::routing::{Hop, Recipient};
 use rapport_core::{
     Activity, Answer, Asker, By, Choice, Ending, Permission, PhaseView, Presenter, Purpose, Question,
-    QuestionId, RoundView, visible,
+    QuestionId, RoundView, SessionId, visible,
 };
 
-use super::{Card, DIVIDER, LONGEST_LABEL, TITLE, cut, find, named, picked, rows, short};
+use super::{Card, DIVIDER, LONGEST_LABEL, TITLE, cut, find, named, picked, rows, short, title};
 use crate::CHANNEL;
 use crate::flow::button::{Button, Tag};
 use crate::markdown;
@@ -43,6 +44,7 @@ pub(super) fn open(
     place: usize,
     tag: &Tag,
     chosen: &BTreeSet<usize>,
+    now: Timestamp,
 ) -> Card {
     let item = &round.items[place];
     let question = item.question;
@@ -51,7 +53,13 @@ pub(super) fn open(
     if let Some(previous) = item.previous {
         text = text.plain("\n\nSo far: ").bold(&short(&question.words(previous), LONGEST_ANSWER));
     }
-    text = text.text(&of_lead(presenter, question));
+    let offer = presenter.session().offer(&question.id);
+    if let Some(offer) = &offer {
+        let answer = short(&offer.answer, LONGEST_ANSWER);
+        text = text.plain("\n\n🕘 You were asked this before: ").bold(&answer);
+        text = text.plain(&format!(" ({})", short(&format!("{}, {}", offer.session, offer.by), TITLE)));
+    }
+    text = text.text(&of_lead(presenter, question, now));
     let number = number(presenter, round, place).0;
     let mut buttons = if is_listed(question) { Vec::new() } else { options(question, number, tag, chosen) };
     // A planner's question may be shortened on its card. An agent's question is shown in full before it can be
@@ -65,6 +73,13 @@ pub(super) fn open(
     }
     if presenter.session().draft(&question.id).is_some() {
         buttons.insert(0, vec![named("📨 Send the draft", Button::SendDraft, tag)]);
+    }
+    if offer.is_some() {
+        buttons.insert(0, vec![named("🕘 As before", Button::TakeOffer, tag)]);
+        buttons.insert(1, vec![named("🕘 As before, always", Button::AlwaysOffer, tag)]);
+    }
+    if is_with_lead(presenter, &question.id) {
+        buttons.push(vec![named("✋ Answer it myself", Button::Myself, tag)]);
     }
     if question.multi && !buttons.is_empty() {
         buttons.push(vec![named("✅ Done", Button::Done, tag)]);
@@ -99,23 +114,65 @@ pub(super) fn closed(presenter: &Presenter, round: &RoundView<'_>, place: usize)
     }
 }
 
-/// The lead's part in a question: it is looking at the question, or it has drafted an answer.
-fn of_lead(presenter: &Presenter, question: &Question) -> Text {
-    let session = presenter.session();
-    if let Some(draft) = session.draft(&question.id) {
+/// The lead's part in a question: it is looking at the question, has drafted an answer, or has passed the question on.
+fn of_lead(presenter: &Presenter, question: &Question, now: Timestamp) -> Text {
+    if let Some(draft) = presenter.session().draft(&question.id) {
         let text = Text::new().plain("\n\n✏️ The lead drafts: ").bold(&short(&draft.answer, LONGEST_ANSWER));
         return draft.because.iter().fold(text, |text, because| {
             let quote = short(&because.quote, LONGEST_ANSWER);
             text.plain(&format!("\n📎 {}: ", because.ground)).italic(&quote)
         });
     }
-    match session.way(&question.id) {
-        Some(way) if way.to == Recipient::Lead => {
-            let time = way.until.map(|until| way.since.duration_until(until).as_secs());
-            let time = time.map(|seconds| format!(", up to {seconds} s")).unwrap_or_default();
-            Text::new().plain(&format!("\n\n👀 The lead is looking{time}. Answer it yourself at any time."))
+    let line = lead_line(presenter, &question.id, now);
+    line.map_or_else(Text::new, |line| Text::new().plain(&format!("\n\n{line}")))
+}
+
+/// Whether the lead is asked this question now.
+fn is_with_lead(presenter: &Presenter, question: &QuestionId) -> bool {
+    presenter.session().way(question).is_some_and(|way| way.to == Recipient::Lead)
+}
+
+/// What the lead does with a question, or why it is asked no longer (LEAD-18). The time is given in steps, because each
+/// step is an edit of the card.
+pub fn lead_line(presenter: &Presenter, question: &QuestionId, now: Timestamp) -> Option<String> {
+    let way = presenter.session().way(question)?;
+    if way.to == Recipient::Lead {
+        let left = way.until.map(|until| now.duration_until(until).max(SignedDuration::ZERO));
+        let left = left.map(|left| format!(", {}", in_steps(left))).unwrap_or_default();
+        return Some(match way.lead_asks {
+            true => format!("💬 The lead asks you about this{left}. You can also answer it here."),
+            false => format!("👀 The lead is looking{left}. You can answer it at any time."),
+        });
+    }
+    match &way.why {
+        Hop::TimeOver | Hop::LimitReached(_) => {
+            Some(format!("⤴️ You are asked, because {}.", way.why.in_words()))
         }
-        _ => Text::new(),
+        Hop::PassedOn { reason } => {
+            Some(format!("⤴️ The lead passed it on: {}", short(reason, LONGEST_ANSWER)))
+        }
+        Hop::LeadGone { reason } => {
+            Some(format!("⤴️ The lead could not be asked: {}", short(reason, LONGEST_ANSWER)))
+        }
+        Hop::First | Hop::ForPeople | Hop::Drafted => None,
+    }
+}
+
+/// A time that is left: in steps of ten seconds, or in minutes.
+fn in_steps(left: SignedDuration) -> String {
+    match left.as_secs() {
+        seconds if seconds > 120 => format!("{} min", (seconds + 59) / 60),
+        seconds => format!("{} s", (seconds + 9) / 10 * 10),
+    }
+}
+
+/// The button that opens a question again that a lead answered, if a lead did.
+pub fn other_way(id: &SessionId, presenter: &Presenter, question: &QuestionId) -> Vec<Vec<(String, String)>> {
+    let is_leads = |(_, by): (&Answer, &By)| matches!(by, By::Lead { .. });
+    let given = find(presenter, question).and_then(|(round, place)| round.items[place].given);
+    match given.is_some_and(is_leads) {
+        true => vec![vec![named("↩️ Try the other way", Button::OtherWay, &Tag::overruled(id, question))]],
+        false => Vec::new(),
     }
 }
 
@@ -138,7 +195,7 @@ pub(super) fn elsewhere(by: &By) -> String {
 
 fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
     let session = presenter.session();
-    let task = short(&session.created().task, TITLE);
+    let task = short(title(session.created()), TITLE);
     let (number, of) = number(presenter, round, place);
     if *round.asker == Asker::Planner {
         let title = Text::new().plain("📋 ").bold(&format!("Planning: {task}"));
@@ -151,6 +208,10 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
         }
         Purpose::LeavePlanMode { .. } => Text::new().plain("🗺 ").bold("The agent has made a plan"),
         Purpose::Budget { .. } => Text::new().plain("💰 ").bold("The budget is used up"),
+        Purpose::Idle => Text::new().plain("💤 ").bold("The agent stopped without a result"),
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm if session.created().is_lead => {
+            Text::new().plain("💬 ").bold("The lead asks")
+        }
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm => {
             Text::new().plain("💬 ").bold("The agent asks")
         }
@@ -163,7 +224,8 @@ fn head(presenter: &Presenter, round: &RoundView<'_>, place: usize) -> Text {
         | Purpose::Clarify
         | Purpose::Elicit(_)
         | Purpose::Confirm
-        | Purpose::Budget { .. } => false,
+        | Purpose::Budget { .. }
+        | Purpose::Idle => false,
     };
     if let Some(doing) = session.last_doing().filter(|doing| !is_that_call(doing)) {
         text = text.plain("\n⚙️ ").code(&short(&doing.to_string(), TITLE));
@@ -195,7 +257,7 @@ fn body(presenter: &Presenter, asker: &Asker, question: &Question) -> Body {
             let plan = visible::lines(plan);
             fitting_body(markdown::text(&plan), || split::reply(&plan, "plan"))
         }
-        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } => {
+        Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } | Purpose::Idle => {
             let whole = said(question, usize::MAX);
             let pieces = || split::pieces(&whole, format!("{}.txt", question.id), whole.words());
             match asker {

@@ -4,10 +4,7 @@ use crossterm::event::{KeyCode, KeyEvent};
 
 use super::super::super::keys::plain_char;
 use super::{Checklist, Node};
-use rapport_core::review::{Group, Pick, Selection};
-
-/// The maximum length of a comment, in characters.
-const LONGEST: usize = 500;
+use rapport_core::review::{MAX_COMMENT, Selection};
 
 /// The comments on the items of a plan, and the one that is being written.
 #[derive(Clone, Debug)]
@@ -33,17 +30,7 @@ impl Comments {
 
     /// Adds the comments to the reasons for which items are left out.
     pub(super) fn explain(&self, selection: &mut Selection) {
-        for (group, picks) in [
-            (Group::Context, &mut selection.context),
-            (Group::Memos, &mut selection.memos),
-            (Group::Actions, &mut selection.actions),
-        ] {
-            for (pick, comment) in picks.iter_mut().zip(&self.items[group as usize]) {
-                if let (Pick::Left { reason }, Some(comment)) = (pick, comment) {
-                    *reason = format!("{reason}: {comment}");
-                }
-            }
-        }
+        selection.explain(|group, item| self.items[group as usize].get(item)?.as_deref());
     }
 }
 
@@ -68,7 +55,7 @@ impl Checklist {
             (KeyCode::Backspace, _) => {
                 text.pop();
             }
-            (_, Some(c)) if text.chars().count() < LONGEST => text.push(c),
+            (_, Some(c)) if text.chars().count() < MAX_COMMENT => text.push(c),
             _ => {}
         }
         self.comments.writing = Some((node, text));
@@ -78,7 +65,7 @@ impl Checklist {
     pub fn paste(&mut self, pasted: &str) {
         if let Some((_, text)) = &mut self.comments.writing {
             let words = pasted.split_whitespace().collect::<Vec<_>>().join(" ");
-            text.extend(words.chars().take(LONGEST.saturating_sub(text.chars().count())));
+            text.extend(words.chars().take(MAX_COMMENT.saturating_sub(text.chars().count())));
         }
     }
 

@@ -51,18 +51,36 @@ pub(in crate::cli) async fn plan(
     after: Option<&FileTurn>,
     request: &Request,
 ) -> Outcome {
-    if let Some(batch) = held.session().await?.half_undone() {
-        let why =
-            batch.undo_refused.as_ref().map(|problem| format!(": {}", problem.reason)).unwrap_or_default();
-        let name = format!("{}-{}", held.folder.id, batch.name);
-        let what = format!("undoing batch {} was interrupted{why}", batch.name);
-        return Err(
-            Failure::new(Code::Refused, what).hint(format!("Finish it first: rapport undo --batch {name}"))
-        );
-    }
+    refuse_half_undone(held).await?;
     let turn = next(held, after).await?;
     begin(held, &turn, request, PlanReason::Message).await?;
     conclude(held, turn, request).await
+}
+
+/// Plans again with an answer to the agent's reply in words: this one, or what the person types once the reply is shown.
+pub(in crate::cli) async fn answer_reply(
+    held: &OpenSession<'_>,
+    turn: &FileTurn,
+    answer: Option<String>,
+    request: &Request,
+) -> Outcome {
+    refuse_half_undone(held).await?;
+    let replied = held.folder.turn(&turn.folder).await?;
+    let next = match answer {
+        Some(answer) => answered(held, &replied, &answer, request).await?,
+        None => replan(held, &replied, &turn.problems, request, 0).await?,
+    };
+    conclude(held, next, request).await
+}
+
+/// While a batch is undone only in part, nothing is planned.
+async fn refuse_half_undone(held: &OpenSession<'_>) -> Outcome {
+    let session = held.session().await?;
+    let Some(batch) = session.half_undone() else { return Ok(()) };
+    let why = batch.undo_refused.as_ref().map(|problem| format!(": {}", problem.reason)).unwrap_or_default();
+    let name = format!("{}-{}", held.folder.id, batch.name);
+    let what = format!("undoing batch {} was interrupted{why}", batch.name);
+    Err(Failure::new(Code::Refused, what).hint(format!("Finish it first: rapport undo --batch {name}")))
 }
 
 /// Resumes a turn that the agent was planning, or that is ready to be planned. A failed one is retried.
@@ -175,13 +193,34 @@ async fn replan(
     replans: u32,
 ) -> Result<Turn, Failure> {
     let plan = turn.text(PLAN).await?.unwrap_or_default();
+    if ActionPlan::is_words(&plan) && request.consent == Consent::Ask {
+        let answer = answer(held, turn, &plan).await?;
+        return answered(held, turn, &answer, request).await;
+    }
+    consent(held, turn, problems, request.consent, replans).await?;
     let original = held.preparation().await?.original_message(turn).await?;
-    let message = if ActionPlan::is_words(&plan) && request.consent == Consent::Ask {
-        preparation::answered(&plan, &answer(held, turn, &plan).await?, &original)
-    } else {
-        consent(held, turn, problems, request.consent, replans).await?;
-        check::message(&plan, problems, &original)
-    };
+    again(held, turn, check::message(&plan, problems, &original), request).await
+}
+
+/// Has the agent plan with a person's answer to its reply in words. Returns the turn with the plan.
+async fn answered(
+    held: &OpenSession<'_>,
+    turn: &Turn,
+    answer: &str,
+    request: &Request,
+) -> Result<Turn, Failure> {
+    let words = turn.text(PLAN).await?.unwrap_or_default();
+    let original = held.preparation().await?.original_message(turn).await?;
+    again(held, turn, preparation::answered(&words, answer, &original), request).await
+}
+
+/// Has the agent plan again, in a turn of its own.
+async fn again(
+    held: &OpenSession<'_>,
+    turn: &Turn,
+    message: String,
+    request: &Request,
+) -> Result<Turn, Failure> {
     let next = held.folder.make_next(Some(turn), Clock::system().now()).await?;
     begin(held, &next, &Request { message, ..request.clone() }, PlanReason::Replan).await?;
     Ok(next)
@@ -190,20 +229,20 @@ async fn replan(
 /// Shows the agent's reply in words, and asks for an answer to it.
 async fn answer(held: &OpenSession<'_>, turn: &Turn, words: &str) -> Result<String, Failure> {
     let id = &held.folder.id;
-    let instead = format!("Answer it, or say what to plan instead: rapport plan --session {id} -m MESSAGE");
-    let what = format!("the agent replied in words to turn {} instead of making a plan", turn.name);
+    let unanswered = || {
+        let what = format!("the agent replied in words to turn {} instead of making a plan", turn.name);
+        Failure::new(Code::Refused, what)
+            .hint(format!("Answer it: rapport resume {id} -m ANSWER"))
+            .hint(format!("Or say what to plan instead: rapport plan --session {id} -m MESSAGE"))
+    };
     if !held.common.json {
-        say(format_args!("The agent replied in words:\n"))?;
-        safe::lines(words.trim()).iter().try_for_each(|line| say(format_args!("  {line}")))?;
-        say("")?;
+        page::reply(held.common, words)?;
     }
     if !prompts::is_possible(held.common) {
-        return Err(Failure::new(Code::Refused, what).hint(instead));
+        return Err(unanswered());
     }
     let answer = prompts::words(held.common, "Your answer").await?;
-    answer
-        .filter(|answer| !answer.trim().is_empty())
-        .ok_or_else(|| Failure::new(Code::Refused, what).hint(instead))
+    answer.filter(|answer| !answer.trim().is_empty()).ok_or_else(unanswered)
 }
 
 /// The same for a plan that turns out to be invalid when it is to be carried out.

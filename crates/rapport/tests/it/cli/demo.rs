@@ -95,7 +95,7 @@ fn as_json_it_is_a_line_per_entry_and_the_session_at_the_end() {
     assert_eq!(kept["kept"], session["project"]);
 }
 
-/// A reader that has had enough is told of nothing that is kept, so nothing is.
+/// If the reader of the output has gone, nobody learns where the demo keeps its files, so it keeps none.
 #[test]
 fn nothing_is_left_behind_where_nobody_reads() {
     let project = project();

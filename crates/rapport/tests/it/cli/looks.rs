@@ -166,7 +166,7 @@ fn words_about_a_killed_session_do_not_contradict_each_other() {
     assert_eq!((&view[0]["status"], &view[0]["held"]), (&"running".into(), &false.into()));
 }
 
-/// Who cancels in the middle of the work is told what it wrote by then, and how to take that back.
+/// A person who cancels in the middle of the work sees what it wrote by then, and how to undo that.
 /// An agent that asks when it has written half.
 const HALF: &str = r##"
 version: 1

@@ -5,6 +5,7 @@ mod colours;
 mod commands;
 mod completing;
 mod demo;
+mod detaching;
 mod first_hour;
 mod logging;
 mod looks;

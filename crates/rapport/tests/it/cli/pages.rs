@@ -3,8 +3,17 @@
 use std::path::Path;
 use std::process::Command;
 
+use clap::CommandFactory as _;
+
 use crate::support::example::example;
 use crate::support::project::Project;
+
+/// The commands that people run.
+fn every_command() -> Vec<String> {
+    let cli = rapport::cli::Cli::command();
+    let shown = cli.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.map(|command| command.get_name().to_owned()).collect()
+}
 
 #[test]
 fn every_command_has_a_manual_page() {
@@ -12,9 +21,18 @@ fn every_command_has_a_manual_page() {
     assert!(Command::new(example("man_pages")).arg(folder.path()).status().unwrap().success());
     let page = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
     assert!(page("rapport.1").contains("rapport\\-answer(1)"), "{}", page("rapport.1"));
-    for command in ["run", "answer", "resume", "undo", "doctor", "completions"] {
+    let commands = every_command();
+    assert!(commands.len() > 30, "{commands:?}");
+    for command in &commands {
         let text = page(&format!("rapport-{command}.1"));
-        assert!(text.contains(".SH SYNOPSIS") && text.contains("Examples:"), "{command}: {text}");
+        assert!(text.contains(".SH SYNOPSIS"), "{command}: {text}");
+        assert!(
+            page("rapport.1").contains(&format!("rapport\\-{}(1)", command.replace('-', "\\-"))),
+            "{command}"
+        );
+    }
+    for command in ["run", "answer", "resume", "undo", "doctor", "completions"] {
+        assert!(page(&format!("rapport-{command}.1")).contains("Examples:"), "{command}");
     }
     assert!(!folder.path().join("rapport-keep.1").exists(), "what people do not run has none");
 }

@@ -65,6 +65,27 @@ fn what_a_session_asks_is_answered_at_the_terminal_that_resumes_it() {
     assert_eq!(project.file("paint.txt"), "Blue\n");
 }
 
+/// Who answers where no process runs the session is told how it goes on: on a screen, and line by line.
+#[test]
+fn an_answer_says_how_the_session_goes_on() {
+    for (name, value) in [("TERM", "xterm"), ("TERM", "dumb")] {
+        let project = Project::with_scenario(ONE_QUESTION).set(name, value);
+        let mut running = project.start(&["paint"], &[]);
+        running.until_asked();
+        running.kill();
+        let mut terminal = project.terminal(&["answer", "paint"], 80, 24);
+        // Keys that are pressed before the card is there do not count.
+        terminal.wait_for(if value == "dumb" { "Red" } else { "enter answer" });
+        terminal.send(if value == "dumb" { "1\n" } else { "1" });
+        terminal.wait_for("left 0");
+        assert!(
+            terminal.text().contains("No process runs it now. Go on with: rapport resume"),
+            "{}",
+            terminal.text()
+        );
+    }
+}
+
 /// It runs in another process already: what it asks can be answered here all the same.
 #[test]
 fn a_session_that_another_process_runs_is_answered_here() {
@@ -146,7 +167,7 @@ fn thousands_of_questions_are_told_in_linear_time() {
     assert!(told < most, "{told:?}, where status takes {shown:?}");
 }
 
-/// A session in which the agent asked so often, and has all answers.
+/// A session in which the agent asked this number of questions, and has all answers.
 fn asked_often(project: &Project, questions: u32) -> SessionId {
     let by = By::Person { channel: "terminal".into(), id: "ann".into() };
     let conversation = ConversationId::new("8e6a6a3c-0000-4000-8000-000000000001");

@@ -67,7 +67,7 @@ invocations:
     // Another process runs it, and its agent is at work.
     let mut running = project.launch(&["resume", "talk", "--json", "-m", "Look."], &[]);
     running.until(|fact| matches!(fact, Event::Said { text, .. } if text.contains("Let me see")));
-    project.rapport(&["say", "talk", "And here."]).check(0, "Sent. The agent reads it after its turn.");
+    project.rapport(&["say", "talk", "And here."]).check(0, "Sent. The agent is at work");
     assert_eq!(heard(&project), ["How are you?", "Look.", "And here."]);
     project.rapport(&["say", "talk", " "]).check(2, "message is empty");
     running.kill();

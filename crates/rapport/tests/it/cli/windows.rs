@@ -379,6 +379,28 @@ fn no_command_on_a_screen_is_broken() {
     assert!(seen > 5, "only {seen} commands were found");
 }
 
+/// A path that a person is to copy is whole as well, where it is longer than a row: only the terminal wraps it.
+#[test]
+fn no_path_on_a_screen_is_broken() {
+    let project = busy().set("PAGER", "cat");
+    let outside = name_of(&project);
+    let mut seen = 0;
+    // The branch has a similar name, so it comes last.
+    for args in [&["status", "door"][..], &["log", "door"], &["branch", "door", "--at", "q1"]] {
+        let mut terminal = project.terminal(args, 50, 15);
+        terminal.wait_for("left 0");
+        let printed = String::from_utf8_lossy(terminal.raw()).into_owned();
+        let paths = printed
+            .split(|c: char| c.is_whitespace() || c.is_control())
+            .filter(|word| word.starts_with(&outside));
+        for path in paths {
+            seen += usize::from(path.len() > 50);
+            assert!(Path::new(path).exists(), "{path} is a part of a path, in\n{printed}");
+        }
+    }
+    assert!(seen >= 2, "only {seen} long paths were found");
+}
+
 /// The directory around a project, whose name is another one each time.
 pub(super) fn name_of(project: &Project) -> String {
     project.path("").display().to_string().trim_end_matches('/').to_owned()

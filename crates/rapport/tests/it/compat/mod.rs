@@ -57,7 +57,7 @@ fn progress_files_that_were_killed_come_to_the_same_end() {
     holds("killed-progress");
 }
 
-/// `undo` takes back what was run last. The version that made the fixture took back the batch whose name sorts last.
+/// `undo` undoes the batch that was run last. The version that made the fixture undid the one whose name sorts last.
 #[test]
 fn undo_after_a_branch_takes_back_what_was_run_last() {
     let (fixture, _) = UNDO_BY_NAME;
@@ -87,13 +87,21 @@ fn holds(flow: &str) {
     assert!(wrong.is_empty(), "{} things are wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// Whether a difference is one on purpose: a reply in words waits for its answer, and is shown as what it is. Earlier
+/// versions took it for a plan with mistakes.
+fn is_reply_in_words(differs: &str) -> bool {
+    differs.ends_with(r#""the agent replied in words" instead of "Validation Failed 🔴""#)
+        || differs.contains("/title: ") && differs.ends_with(r#" instead of "no title""#)
+}
+
 /// Whatever is not as the version that made it says.
 fn wrong(path: &Path) -> Vec<String> {
     let fixture = std::fs::read_to_string(path).unwrap();
     let expected = world::expected(&fixture);
     let mut wrong = Vec::new();
     let project = world::open(&fixture, None);
-    wrong.extend(expected.now.missing_in(&world::look(&project, &world::files(&project))));
+    let differs = expected.now.missing_in(&world::look(&project, &world::files(&project)));
+    wrong.extend(differs.into_iter().filter(|one| !is_reply_in_words(one)));
     for (stored, shown) in world::logs(&project) {
         world::compare("log", &stored.into(), &shown.into(), &mut wrong);
     }
@@ -109,10 +117,15 @@ fn wrong(path: &Path) -> Vec<String> {
         let branches = commands.iter_mut().filter(|words| words.first().is_some_and(|verb| verb == "branch"));
         branches.for_each(|words| words.push("--keep".into()));
         let found = world::act(&project, &commands);
-        if found != codes {
+        let differs = end.then.missing_in(&world::look(&project, &before).in_the_end());
+        let (replied, differs): (Vec<_>, Vec<_>) =
+            differs.into_iter().partition(|one| is_reply_in_words(one));
+        // Such a reply has to be answered first, which is refused without words; there was nothing to resume before.
+        let is_same =
+            |(found, code): (&i32, &i32)| found == code || !replied.is_empty() && (*found, *code) == (3, 2);
+        if found.len() != codes.len() || !found.iter().zip(&codes).all(is_same) {
             wrong.push(format!("{commands:?} ended with {found:?} instead of {codes:?}"));
         }
-        let differs = end.then.missing_in(&world::look(&project, &before).in_the_end());
         wrong.extend(differs.into_iter().map(|differs| format!("after {commands:?}: {differs}")));
     }
     let name = format!("{}/{}", name(path.parent().unwrap()), name(path));

@@ -93,7 +93,7 @@ pub(super) fn act(project: &Project, commands: &[Vec<String>]) -> Vec<i32> {
     commands.iter().map(act).collect()
 }
 
-/// Resumes a session, as often as it takes, and answers everything that it asks. Its exit code.
+/// Resumes a session until it ends, and answers all of its questions. Returns its exit code.
 fn finish(project: &Project, session: &str, answers: &Answers) -> i32 {
     let mut code = -1;
     for _ in 0..5 {
@@ -131,6 +131,7 @@ pub(super) fn answer_everything(project: &Project, running: &mut Running, sessio
                 Purpose::Confirm => vec!["confirm".to_owned()],
                 Purpose::Elicit(_) => unreachable!("no story has a server"),
                 Purpose::Budget { .. } => unreachable!("no story has a budget"),
+                Purpose::Idle => unreachable!("no story has a lead"),
                 Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => {
                     answers.get(PERMISSION).cloned().unwrap_or_else(|| vec!["allow".to_owned()])
                 }

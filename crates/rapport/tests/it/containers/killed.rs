@@ -93,12 +93,27 @@ fn each(points: Vec<usize>, check: impl Fn(usize) + Sync) {
 
 fn killed(how: &str) {
     let Some(appends) = appends() else { return };
+    let kills = AtomicUsize::new(0);
     each(sampled(appends, 3), |number| {
         let (world, trial) = (World::new(ASKS).unwrap(), format!("{how}:{number}"));
         let hosts = play(&world, &[("RAPPORT_TRIAL", &trial)], |_| {});
-        assert_eq!(hosts, 2, "{trial} killed it once");
+        match hosts {
+            1 => assert_ended_before(&world, number),
+            hosts => assert_eq!(hosts, 2, "{trial} killed it once"),
+        }
+        kills.fetch_add(hosts - 1, Ordering::SeqCst);
         world.assert_painted();
     });
+    let kills = kills.into_inner();
+    println!("{how}: {kills} kills");
+    assert!(kills > 0, "nothing was killed");
+}
+
+/// Nothing was killed at this write, because this time the story had fewer: how the agent's process ends and how its
+/// output is divided into entries depends on timing.
+fn assert_ended_before(world: &World, number: usize) {
+    let writes = world.project.store().read(&world.project.session(), 0).unwrap().len();
+    assert!(writes < number, "of {writes} durable writes, number {number} was not reached");
 }
 
 #[test]
@@ -169,15 +184,22 @@ fn kill_keepers(world: &World) -> usize {
 fn with_its_engine_killed_after_a_durable_write_it_comes_out_the_same() {
     let Some(appends) = appends() else { return };
     let Some(mut engine) = OwnEngine::start() else { return };
+    let mut kills = 0;
     for number in sampled(appends, 5) {
         let world = engine.world();
         let mut is_due = true;
         play(&world, &[], |seq| {
-            if seq == number as u64 && std::mem::take(&mut is_due) {
+            if seq >= number as u64 && std::mem::take(&mut is_due) {
                 engine.kill();
                 engine.come_back();
+                kills += 1;
             }
         });
+        if is_due {
+            assert_ended_before(&world, number);
+        }
         world.assert_painted();
     }
+    println!("{kills} kills of the engine");
+    assert!(kills > 0, "nothing was killed");
 }

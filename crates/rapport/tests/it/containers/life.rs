@@ -297,10 +297,7 @@ fn what_is_left_behind_is_ended_and_told() {
     world.asked(&[]).kill();
     assert!(world.is_running(), "only the agent ended with its host");
     let (session, container) = (world.project.session(), world.container());
-    let mut other = world.project.spawn(&["run", "--worker", "local", "sweep"]);
-    until("the container is ended", || !world.is_running());
-    other.kill().unwrap();
-    other.wait().unwrap();
+    sweep(&world);
     assert!(!world.project.rapport(&["doctor"]).out().contains("without a session"));
     std::fs::remove_dir_all(world.project.root().join(".rapport/sessions").join(session.as_str())).unwrap();
     let told = world.project.rapport(&["doctor"]).out();
@@ -309,6 +306,86 @@ fn what_is_left_behind_is_ended_and_told() {
     world.docker(&["rm", "--force", &container]);
     world.docker(&["volume", "rm", &container]);
 }
+
+/// WORK-18: the sweep goes by the engine's labels, so it finds what a killed host left running also if the project's
+/// folders of its containers are gone.
+#[test]
+fn work_18_what_is_left_behind_is_found_without_the_folders_of_the_project() {
+    let Some(world) = World::new(ASKS) else { return };
+    world.asked(&[]).kill();
+    let (session, container) = (world.project.session(), world.container());
+    std::fs::remove_dir_all(world.project.root().join(".rapport/worktrees")).unwrap();
+    let told = world.project.rapport(&["doctor"]).out();
+    assert!(told.contains(&format!("no command runs the session: container {container}")), "{told}");
+    sweep(&world);
+    assert!(!world.project.rapport(&["doctor"]).out().contains(&container));
+    let stored = world.project.store().attached(&session, "work.patch").unwrap().unwrap();
+    assert!(String::from_utf8(stored).unwrap().contains("+before"));
+}
+
+/// WORK-18: without its session, the work in a container is stored before the container is stopped, where `doctor`
+/// says.
+#[test]
+fn work_18_the_work_in_a_container_without_a_session_is_stored() {
+    let Some(world) = World::new(ASKS) else { return };
+    world.asked(&[]).kill();
+    let (session, container) = (world.project.session(), world.container());
+    std::fs::remove_dir_all(world.project.root().join(".rapport/sessions").join(session.as_str())).unwrap();
+    sweep(&world);
+    let told = world.project.rapport(&["doctor"]).out();
+    let patch = world.project.path("home/.rapport/strays").join(format!("{container}.patch"));
+    assert!(told.contains(&format!("git apply --3way {}", patch.display())), "{told}");
+    world.docker(&["rm", "--force", &container]);
+    world.docker(&["volume", "rm", &container]);
+    world.project.git(&["apply", "--3way", patch.to_str().unwrap()]);
+    assert_eq!(world.project.file("before.txt"), "before\n");
+}
+
+/// Has another command end the container.
+fn sweep(world: &World) {
+    let mut other = world.project.spawn(&["run", "--worker", "local", "sweep"]);
+    until("the container is ended", || !world.is_running());
+    other.kill().unwrap();
+    other.wait().unwrap();
+}
+
+/// WORK-16: what an agent closed is work all the same: nothing of it is lost with the container.
+#[test]
+fn work_16_what_an_agent_made_unreadable_comes_out() {
+    let Some(world) = World::new(CLOSES) else { return };
+    std::fs::write(world.project.root().join("t.txt"), "t\n").unwrap();
+    world.project.git(&["add", "--all"]);
+    world.project.git(&["commit", "--quiet", "-m", "Files"]);
+    let mut running = world.project.start(&["paint"], &[]);
+    running.until_asked();
+    world.project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    let changes = world.project.view().changes.unwrap();
+    let paths: Vec<_> = changes.files.iter().map(|file| file.path.as_str()).collect();
+    assert_eq!(paths, ["closed/inner/deep.txt", "locked.txt", "seen.txt", "t.txt"]);
+    assert_eq!(changes.unknown, None);
+    world.project.rapport(&["diff", "paint"]).check(0, "+locked").check(0, "+deep").check(0, "+changed");
+    world.project.rapport(&["apply", "paint"]).check(0, "Applied to").check(0, "Its container is gone");
+    for (path, content) in [
+        ("closed/inner/deep.txt", "deep\n"),
+        ("locked.txt", "locked\n"),
+        ("seen.txt", "seen\n"),
+        ("t.txt", "changed\n"),
+    ] {
+        assert_eq!(world.project.file(path), content, "{path}");
+    }
+}
+
+/// An agent that closes a new file, a tracked one and a directory.
+const CLOSES: &str = r##"
+version: 1
+name: closes
+invocations:
+  - result: "# Paint\n\n1. Paint it."
+  - steps:
+      - bash: { command: "echo locked > locked.txt; echo changed > t.txt; mkdir -p closed/inner; echo deep > closed/inner/deep.txt; echo seen > seen.txt; chmod 000 locked.txt t.txt closed/inner/deep.txt closed/inner closed" }
+    result: "Painted."
+"##;
 
 /// WORK-18: the sweeper removes a container that was not used for a week, with its volume; its session still waits,
 /// and the answer is taken at the same call, with the work from before.

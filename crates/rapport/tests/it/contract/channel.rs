@@ -18,7 +18,9 @@ use rapport::channels::telegram::rates::Limits;
 use rapport::clock::{self, Clock};
 use rapport::engine::Sessions as _;
 use rapport::engine::socket::person_here;
+use rapport::projects::known_projects::KnownProjects;
 use rapport::stores::memory::Memory;
+use rapport::workers::history::commits;
 use rapport_core::{
     Act, By, Choice, Clarifier, Created, Event, NewQuestion, Origin, QuestionRound, Reply, SessionId,
 };
@@ -49,9 +51,14 @@ async fn people_in_telegram_see_and_answer() {
         folder: home.path().join("sessions"),
         left: Vec::new(),
         template: Arc::new(|_, task, aim| Created { aim, ..created(&task) }),
+        new_quick_work: Arc::new(|_, wish| Ok(created(&wish.task))),
+        new_branch: Arc::new(|_, _, _| Err("there are no branches here".into())),
+        known_projects: Arc::new(KnownProjects::new(home.path().into(), Clock::system(), commits)),
+        has_lead: false,
         project: Project { name: "app".into(), path: "/app".into() },
         others: Vec::new(),
         users: vec![ANNA],
+        lookers: Vec::new(),
         remind: SignedDuration::ZERO,
         webhook: None,
         transcriber: None,

@@ -102,7 +102,7 @@ fn door(name: &str, process: &Process) -> ProjectDoor {
     ProjectDoor { name: name.into(), path: format!("/{name}"), sessions }
 }
 
-/// The sessions of all projects are in one order. A project whose store cannot be used is told of once, and left out.
+/// The sessions of all projects are in one order. A project whose store cannot be used is reported once, and left out.
 #[tokio::test]
 async fn a_list_of_several_projects_is_in_order_and_leaves_out_what_fails() {
     let (app, blog) = (Process::start(Arc::new(Memory::new())), Process::start(Arc::new(Memory::new())));
@@ -161,7 +161,7 @@ async fn an_act_in_a_session_of_no_process_takes_it_up() {
     }
 }
 
-/// Who watches all sessions hears of those of other processes too, each from its first fact.
+/// A watcher of all sessions also gets those of other processes, each from its first fact.
 #[tokio::test]
 async fn all_sessions_are_watched_wherever_they_run() {
     for store in stores() {

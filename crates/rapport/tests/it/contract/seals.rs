@@ -177,7 +177,7 @@ fn a_line_of_somebody_else_makes_it_nobody_we_know() {
     }
 }
 
-/// No door takes it up: neither for writing, nor for a channel, nor is what is kept beside it used.
+/// No door opens it, neither for writing nor for a channel, and nothing that is stored beside it is used.
 fn assert_refused(store: &BlockingStore, id: &SessionId, seal: &Seal) {
     let refusals = [store.hold(id, &holder()).err(), store.counted(id, 0).err()];
     for refusal in refusals {

@@ -303,7 +303,7 @@ fn a_store_can_be_waited_for_without_a_runtime() {
     }
 }
 
-/// Who holds a session may be on another machine.
+/// The holder of a session may be on another machine.
 #[tokio::test]
 async fn a_holder_may_be_far_away() {
     on_every_store(async |store: &dyn Store| {

@@ -118,7 +118,7 @@ fn failure(interruptions: &[&str]) -> Option<String> {
     (!wrong.is_empty()).then(|| format!("{interruptions:?}: {}", wrong.join("; ")))
 }
 
-/// Plays it to the end, taking it up as often as it takes.
+/// Plays it to the end: resumes it after each kill.
 fn play(project: &Project, interruptions: &[&str]) -> Played {
     const ENOUGH: usize = 6;
     let mut played = Played { runs: 0, asked_again: Vec::new(), not_taken: Vec::new() };
@@ -185,6 +185,7 @@ fn answer(project: &Project, question: &Question) -> Result<(), String> {
         Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => &["allow"],
         Purpose::Elicit(_) => unreachable!("no story has a server"),
         Purpose::Budget { .. } => unreachable!("no story has a budget"),
+        Purpose::Idle => unreachable!("no story has a lead"),
     };
     let session = project.session();
     let args = [&["answer", session.as_str(), "--question", question.id.as_str()], values].concat();

@@ -55,7 +55,7 @@ fn an_agent_that_was_stopped_survives_a_kill_around_every_write() {
             let mut running = project.start(&["build a shed"], &[]);
             confirm(&project, &mut running);
             running.kill();
-            // The process that takes it up connects the agent, and is killed around what comes of stopping it.
+            // The process that resumes it connects the agent, and is killed around the facts of stopping it.
             let trial = format!("{how}:{}", 2 + n);
             let mut running = project.start(&["--resume", "shed"], &[("RAPPORT_TRIAL", trial.as_str())]);
             running.until_gone_or(|fact| matches!(fact, Event::Connected { .. }));
@@ -91,7 +91,7 @@ fn confirm(project: &Project, running: &mut Running) {
     running.until_gone_or(|fact| matches!(fact, Event::Said { text, .. } if text == "Building."));
 }
 
-/// Has it built, with words in the middle, and takes it up until it is.
+/// Has it built, with a message in the middle, and resumes it until it is completed.
 fn build(project: &Project, trial: Option<&str>) {
     let env: Vec<_> = trial.map(|trial| ("RAPPORT_TRIAL", trial)).into_iter().collect();
     let mut running = project.start(&["build a shed"], &env);

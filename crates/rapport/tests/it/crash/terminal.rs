@@ -104,7 +104,7 @@ pub(crate) fn every_point(dies: impl Fn(usize) -> bool + Sync) -> usize {
 pub(super) fn command(project: &Project, words: &str, point: Option<usize>) -> Pty {
     let trial = point.map(|point| format!("RAPPORT_TRIAL_WRITES={point} ")).unwrap_or_default();
     let rapport = env!("CARGO_BIN_EXE_rapport");
-    // Who is killed leaves the terminal as it was set for keys.
+    // A killed process leaves the terminal in the mode for single keys.
     let over = format!("code=$?; stty sane; printf '\\r\\n{OVER}%s.\\r\\n' $code; cat > /dev/null");
     project.shell(&format!("{trial}'{rapport}' {words}; {over}"), 100, 40)
 }
@@ -134,7 +134,7 @@ fn over(screen: &str) -> Option<i32> {
     screen.rsplit_once(OVER)?.1.split_once('.')?.0.parse().ok()
 }
 
-/// Takes the work up as often as it takes, looks at what came out, and takes it back.
+/// Resumes the work until it is completed, checks its result, and undoes it.
 fn finish(project: &Project, story: &str) {
     const ENOUGH: usize = 3;
     for _ in 0..ENOUGH {
@@ -160,12 +160,12 @@ fn finish(project: &Project, story: &str) {
     let blue = BTreeMap::from([("Which colour?".to_owned(), vec!["Blue".to_owned()])]);
     assert_eq!(told(project), blue, "{story}: the agent was told once");
     assert_eq!(files(project), [".claude/todos/paint/paint-it.md", "README.md", "paint.txt"], "{story}");
-    // What was written is whole, and ours: everything can be read, and the work is known well enough to take it back.
+    // Everything that was written can be read and has our seal, and the record of the work suffices to undo it.
     project.rapport(&["doctor"]).check(0, "ok       sessions   1 in ");
     undo(project, story);
 }
 
-/// Takes the work back, as often as it takes; the project is as it was.
+/// Undoes the work, again after each kill, and checks that the project is as it was.
 fn undo(project: &Project, story: &str) {
     if undone(project) == 0 {
         assert_eq!(sit(&mut command(project, "undo", None)), 0, "{story}");

@@ -290,6 +290,37 @@ async fn agents_of_the_agent_are_waited_for() {
     );
 }
 
+/// CLI 2.1.61 reports that a sub-agent started, and its end only by the result of the call that waited for it. A call
+/// that returned while its agent continues ends nothing.
+#[tokio::test]
+async fn an_agent_whose_call_returned_is_not_waited_for() {
+    let started = json!({"type": "system", "subtype": "task_started", "task_id": "a1", "task_type": "local_agent", "tool_use_id": "toolu_1"});
+    let returned = |status: &str, is_error: bool| {
+        let block =
+            json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": "", "is_error": is_error});
+        json!({"type": "user", "message": {"content": [block]}, "tool_use_result": {"status": status}})
+    };
+    let result =
+        |words: &str| json!({"type": "result", "stop_reason": "end_turn", "result": words}).to_string();
+    for (status, is_error, ended_with) in [
+        ("completed", false, "It is done."),
+        ("", true, "It is done."),
+        ("async_launched", false, "Now it is done."),
+    ] {
+        let ended =
+            json!({"type": "system", "subtype": "task_notification", "task_id": "a1", "status": "completed"});
+        let script = Script::new()
+            .say(&started.to_string())
+            .say(&returned(status, is_error).to_string())
+            .say(&result("It is done."))
+            .say(&ended.to_string())
+            .say(&result("Now it is done."))
+            .until_closed();
+        let (_, leave) = World::new(script).start().rest().await;
+        assert_eq!(leave, Leave::Finished { result: ended_with.into() }, "{status:?}");
+    }
+}
+
 /// The end of a task still waits to be read: the CLI would begin another turn to tell it, and continue without the
 /// answer.
 #[tokio::test]

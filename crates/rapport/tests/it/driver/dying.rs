@@ -51,7 +51,7 @@ async fn a_program_that_prints_nothing_but_garbage_does_not_fill_the_log() {
     assert_eq!((delays[200], delays[401]), (not_kept, not_kept));
     assert_eq!(run.notes.len(), 201);
     assert_eq!((&*run.notes[199], &*run.notes[200]), (r#"{"type":"x"}"#, not_kept));
-    // The person who looks on is told of each failed request all the same.
+    // Each failed request is still reported to the person who watches.
     let shown = run.glances.iter().filter_map(|glance| Some(glance.doing.as_ref()?.to_string()));
     assert_eq!(shown.filter(|doing| doing.contains("529")).count(), 1000);
 }

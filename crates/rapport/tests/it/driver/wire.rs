@@ -31,7 +31,7 @@ fn summary(line: &wire::Line<'_>) -> String {
             line.is_failure(),
             line.deferred(),
             if line.is_failure() { line.failure() } else { line.result.to_string() },
-            line.cost_micros(),
+            line.cost_micros(0),
             line.permission_denials.len(),
         ),
         WireKind::Denied => format!("denied {}", &*line.tool_name),

@@ -21,7 +21,32 @@ fn a_turn_that_is_carried_out_is_not_branched() {
     project.rapport(&["undo"]).check(0, "removed: a.txt");
 }
 
-/// Another try of a turn that ran finds the files as that left them: it is said, with what takes them back.
+/// In a cancelled session nothing can be planned, so a branch of a turn would be of no use. A worktree has a session of
+/// its own.
+#[test]
+fn a_turn_of_a_cancelled_session_is_branched_only_in_a_worktree() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("one").check(0, "");
+    let id = project.session();
+    project.rapport(&["cancel", id.as_str()]).check(0, "");
+    let drawn = project.rapport(&["log", "--tree"]);
+    drawn.check(0, "○  01  not carried out  Add a greeting");
+    assert!(!drawn.out().contains("waits for review"), "{}", drawn.out());
+    for more in [&[][..], &["--keep"], &["--undo"]] {
+        let args = [&["branch", "--session", id.as_str(), "01"][..], more].concat();
+        project
+            .rapport(&args)
+            .check(3, "was cancelled")
+            .check(3, &format!("rapport branch --session {id} 01 --worktree"));
+    }
+    assert_eq!(project.turn_names(), ["01"]);
+    project
+        .rapport(&["branch", "--session", id.as_str(), "01", "--worktree"])
+        .check(0, "Plan it again there");
+}
+
+/// Another try of a turn that ran begins with the files as that turn left them. This is said, with the commands that
+/// undo it.
 #[test]
 fn a_branch_of_a_turn_that_ran_says_how_to_begin_where_it_began() {
     let second = plan("Second", &[], &[], &[create("a.txt", "a")]);

@@ -243,7 +243,7 @@ fn planning_that_was_killed_is_gone_on_with() {
     assert_eq!(project.turn_file("01/plan.md"), greeting());
 }
 
-/// What the agent is shown is bound to the fact that began planning: a file that was changed since is told of, and
+/// The fact that began planning fixes what the agent is shown: a file that was changed since is reported, and
 /// not shown to it.
 #[test]
 fn what_the_agent_is_shown_is_what_was_written_down() {

@@ -1,5 +1,7 @@
 //! The whole workflow in a real terminal, with each agent.
 
+use serde_json::Value;
+
 use super::{create, edit, greeting, plan, project};
 use crate::support::project::Project;
 use crate::support::pty::Pty;
@@ -18,7 +20,7 @@ fn file_28_file_33_the_whole_story_in_a_terminal() {
     story(&project);
 }
 
-/// Who is asked whether a plan that is not valid is made again is told why, once, and decides.
+/// A person who is asked whether to have an invalid plan made again sees once why it is invalid, and decides.
 #[test]
 fn a_person_decides_whether_a_plan_is_made_again() {
     let bad = plan("Bad", &[], &[], &[edit("missing.txt", "a", "b")]);
@@ -48,6 +50,54 @@ fn a_reply_in_words_is_shown_and_answered() {
     terminal.send("In English.\r");
     terminal.wait_for("▶ Plan: \"Add a greeting\"");
     terminal.wait_for("left 0");
+    let told = project.turn_file("02/_context.log");
+    for words in ["Which language do you greet in?", "In English.", "Greet."] {
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+/// A reply in words waits for its answer: who left it sees it in `status` and in the tree, and `resume` shows it again.
+#[test]
+fn a_reply_in_words_is_answered_later() {
+    let reply = "Which **language** do you greet in?\n\nI cannot tell from the code.";
+    let project = project(&[reply, &greeting()]);
+    let mut terminal = project.terminal(&["plan", "-m", "Greet."], 100, 30);
+    terminal.wait_for("enter send");
+    assert!(terminal.text().contains("  Which language do you greet in?"), "{}", terminal.text());
+    terminal.send("\x03");
+    terminal.wait_for("left 3");
+
+    let said = "the agent replied in words  Which **language** do you greet in?";
+    let status = project.rapport(&["status"]);
+    status.check(0, "needs input").check(0, &format!("turn 01  {said}")).check(0, "rapport resume");
+    project.rapport(&["log", "--tree"]).check(0, &format!("01  {said}"));
+    let listed: Value = serde_json::from_str(&project.rapport(&["status", "--json"]).out()).unwrap();
+    assert_eq!(listed[0]["status"], "needs_input", "{listed}");
+    let alone = project.rapport(&["resume"]);
+    alone.check(3, "I cannot tell from the code.");
+    assert!(alone.err().contains("-m ANSWER"), "{}", alone.err());
+
+    let mut terminal = project.terminal(&["resume"], 100, 30);
+    terminal.wait_for("The agent replied in words:");
+    terminal.wait_for("  I cannot tell from the code.");
+    terminal.wait_for("enter send");
+    terminal.send("In English.\r");
+    terminal.wait_for("▶ Plan: \"Add a greeting\"");
+    terminal.wait_for("left 0");
+    let told = project.turn_file("02/_context.log");
+    for words in [reply, "In English.", "Greet."] {
+        assert!(told.contains(words), "{told}");
+    }
+    let tree = project.rapport(&["log", "--tree"]);
+    tree.check(0, "02  waits for review").check(0, &format!("01  {said}"));
+}
+
+/// The answer can be given with the command as well.
+#[test]
+fn a_reply_in_words_is_answered_by_a_message() {
+    let project = project(&["Which language do you greet in?", &greeting()]);
+    project.plan_turn("Greet.").check(3, "Which language do you greet in?");
+    project.rapport(&["resume", "-m", "In English."]).check(0, "Add a greeting");
     let told = project.turn_file("02/_context.log");
     for words in ["Which language do you greet in?", "In English.", "Greet."] {
         assert!(told.contains(words), "{told}");
@@ -114,6 +164,23 @@ fn story(project: &Project) {
     project.rapport(&["log", "--tree"]).check(0, "02-branch-01  not planned yet");
     project.rapport(&["undo"]).check(0, "removed: bye.txt");
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
+}
+
+/// Nobody is asked whether to undo what is undone already.
+#[test]
+fn an_undone_batch_is_not_asked_about() {
+    let project = project(&[&greeting()]);
+    project.plan_turn("Greet.").check(0, "");
+    project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let batches = std::fs::read_dir(project.root().join(".rapport/batches")).unwrap();
+    let batch = batches.map(|entry| entry.unwrap().file_name().into_string().unwrap()).next().unwrap();
+    let undone = project.rapport(&["undo", "--batch", &batch]);
+    undone.check(0, "removed: hello.txt").check(0, "cannot be undone: other effects of EXECUTE");
+    let mut terminal = project.terminal(&["undo", "--batch", &batch], 100, 30);
+    terminal.wait_for("left 3");
+    let text = terminal.text();
+    assert!(text.contains(&format!("batch {batch} is already undone")), "{text}");
+    assert!(!text.contains("(y)es"), "{text}");
 }
 
 /// From the first word to the undo in one terminal: `new`, `plan`, two of three actions reviewed and run, all of it

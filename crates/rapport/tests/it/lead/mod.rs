@@ -1,8 +1,12 @@
 //! A lead in front of the person: it is asked first, once, for a limited time, and answers only what it may.
 
+mod faults;
+mod offering;
 mod passing_on;
 mod real;
 mod same_instant;
+mod tasks;
+mod worked_example;
 
 use rapport_core::{Event, SessionId};
 

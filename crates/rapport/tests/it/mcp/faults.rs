@@ -174,7 +174,7 @@ fn a_wait_for_any_task_leaves_out_what_is_not_trusted() {
     project.rapport(&["answer", session.as_str(), "--question", "q1", "Blue"]).check(0, "Answered.");
     let told = client.told(waiting).says("Start the work with this plan?");
     assert_eq!((&told.data["changed"], told.task()), (&json!(true), task.clone()));
-    // Who names it is told why, and cannot answer it.
+    // A call that names it gets the reason, and cannot answer it.
     let named = json!({ "taskId": format!("task-{foreign}"), "seconds": 5 });
     assert!(client.call("wait", named).is_error);
     let answer = json!({ "taskId": format!("task-{foreign}"), "answer": "Blue" });

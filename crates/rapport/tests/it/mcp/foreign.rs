@@ -153,7 +153,7 @@ fn the_inspector_leads_a_worker_with_a_server_per_call() {
     };
     // It also judges whether every client can use what the tools take.
     let tools = inspect(&["--method", "tools/list", "--strict"]);
-    assert_eq!(tools["tools"].as_array().unwrap().len(), 17, "{tools}");
+    assert_eq!(tools["tools"].as_array().unwrap().len(), 18, "{tools}");
     let started = call("task_worker", &["task=paint"]);
     let task = format!("taskId={}", started["taskId"].as_str().unwrap());
     let wait = || call("wait", &[&task, "seconds=50"]);

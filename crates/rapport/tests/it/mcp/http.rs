@@ -244,6 +244,46 @@ async fn clients_see_the_tasks_of_the_project_that_they_work_in() {
     elsewhere.child.kill().unwrap();
 }
 
+/// A client with the token for looking sees everything and changes nothing, also in the session of another client.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_may_only_look_changes_nothing() {
+    let looking = [("RAPPORT_MCP_LOOK_TOKEN", "only-to-look-0123456789")];
+    let mut site = Site::start_in(Project::with_scenario(WORKER), &[], &looking);
+    site.greet().await;
+    let task = site.call("task_worker", json!({ "task": "paint" })).await;
+    let task = task["taskId"].as_str().unwrap().to_owned();
+    site.until(&task, "needs_input").await;
+    let mut looker = WebClient::at(site.url.clone(), "only-to-look-0123456789".to_owned());
+    looker.greet().await;
+    let told = looker.call("work_status", json!({ "taskId": task })).await;
+    assert_eq!(told["status"], "needs_input", "{told}");
+    let before = site.project.facts().len();
+    for (tool, arguments) in [
+        ("answer_worker_question", json!({ "taskId": task, "answer": "Blue" })),
+        ("task_worker", json!({ "task": "something else" })),
+        ("project_context", json!({ "action": "explore" })),
+    ] {
+        let refused = looker.call(tool, arguments).await;
+        assert_eq!(refused["success"], false, "{tool}: {refused}");
+        assert!(refused["message"].as_str().unwrap().contains("only look"), "{tool}: {refused}");
+    }
+    // The token counts, not the session of the protocol.
+    looker.session.clone_from(&site.session);
+    let refused = looker.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" })).await;
+    assert!(refused["message"].as_str().unwrap().contains("only look"), "{refused}");
+    assert_eq!(site.project.facts().len(), before);
+    site.call("answer_worker_question", json!({ "taskId": task, "answer": "Blue" })).await;
+    assert!(site.project.facts().len() > before);
+    let same = [
+        ("RAPPORT_MCP_LISTEN", "127.0.0.1:0"),
+        ("RAPPORT_MCP_TOKEN", "one-token"),
+        ("RAPPORT_MCP_LOOK_TOKEN", "one-token"),
+    ];
+    let ran = site.project.command().args(["serve", "--channel", "mcp"]).envs(same).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.code() == Some(2) && said.contains("mcp.look_token"), "{said}");
+}
+
 /// A wrong token, a page of another origin, a name that is not this machine's: each is refused before anything is
 /// read. Who comes under another name, or from another page, is not even told whether the token is right.
 #[tokio::test(flavor = "multi_thread")]

@@ -128,6 +128,32 @@ fn the_real_cli_leads_a_worker() {
     project.wait_alone(Duration::from_secs(20));
 }
 
+/// WORK-15: the one command that the documentation names makes Rapport known to the real CLI, which can then reach it.
+#[test]
+fn work_15_one_command_connects_the_real_cli() {
+    let Some(program) = needs::claude() else { return };
+    let project = Project::with_scenario(ONE_QUESTION);
+    let own = PathBuf::from(env!("CARGO_BIN_EXE_rapport"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = own.parent().map(PathBuf::from).into_iter().chain(std::env::split_paths(&path));
+    let path = std::env::join_paths(folders).unwrap();
+    let said = |args: &[&str]| {
+        // Nobody listens there: no model is asked.
+        let mut claude = claude(&project, &program, "http://127.0.0.1:9");
+        claude.env("CLAUDE_CONFIG_DIR", project.path("claude-config")).env("PATH", &path);
+        let output = claude.args(args).stdin(Stdio::null()).output().unwrap();
+        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{args:?}: {out}{err}");
+        out.into_owned()
+    };
+    assert!(!said(&["mcp", "list"]).contains("rapport mcp"));
+    said(&["mcp", "add", "rapport", "--", "rapport", "mcp"]);
+    let listed = said(&["mcp", "list"]);
+    let line = listed.lines().find(|line| line.starts_with("rapport: rapport mcp"));
+    assert!(line.is_some_and(|line| line.ends_with("Connected")), "{listed}");
+    project.wait_alone(Duration::from_secs(20));
+}
+
 /// A person in front of the real CLI, who answers what its dialogs ask.
 struct Person {
     terminal: Pty,
@@ -254,6 +280,10 @@ fn the_real_cli_leads_two_workers_and_its_person_answers_in_dialogs() {
     wait_at_most(Duration::from_secs(60), "the end", || model.tool_result("toolu_9"));
     person.terminal.wait_for("Both are done.");
     assert!(told(&model, "toolu_3").contains("Which colour?"), "{}", told(&model, "toolu_3"));
+    // The first call returned at once. The second is a task, which the client itself followed.
+    let started = r#""status":"started""#;
+    assert!(told(&model, "toolu_1").contains(started), "{}", told(&model, "toolu_1"));
+    assert!(!told(&model, "toolu_2").contains(started), "{}", told(&model, "toolu_2"));
     let at_client = super::dialogs::person_at("claude-code");
     assert_eq!(
         answered(&project, &first),

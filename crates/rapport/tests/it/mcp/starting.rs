@@ -47,6 +47,8 @@ fn a_task_is_made_from_a_template() {
         (json!({ "template": "mend" }), "Those in .rapport/templates of the project: fix"),
         (json!({ "template": "../../fix" }), "letters, digits"),
         (json!({ "template": "fix" }), "give blanks for bug"),
+        (json!({ "template": "fix", "task": null }), "give blanks for bug, task"),
+        (json!({ "task": null }), "it may be left out only where a template is named"),
         (json!({ "template": "fix", "blanks": { "bug": "x", "bag": "y" } }), "it has no blank bag"),
         (json!({ "blanks": { "bug": "x" } }), "where a template is named"),
     ] {
@@ -62,6 +64,10 @@ fn a_task_is_made_from_a_template() {
     let started = client.call("task_worker", filled);
     assert_eq!(started.data["task"], "Fix the leak.\n\nHow: With a test.");
     assert_eq!(started.data["template"], "fix");
+    template(&project, "tidy.md", "Tidy {{file}}.\n");
+    let started = client.call("task_worker", json!({ "template": "tidy", "blanks": { "file": "main.rs" } }));
+    assert_eq!(started.data["task"], "Tidy main.rs.", "the template is the whole task");
+    client.call("task_worker", json!({})).refuses("invalid", "only where a template is named");
 }
 
 /// A few words for lists, and the parts of a task by its id as a plan.

@@ -16,7 +16,7 @@ pub(crate) fn confirm(project: &Project) {
     project.rapport(&["answer", session.as_str(), "--question", "confirm", "confirm"]).check(0, "Answered.");
 }
 
-/// Has a worker do its work, and gives what is told of its end.
+/// Has a worker do its work, and returns the report of its end.
 pub(crate) fn done(project: &Project, client: &mut Client) -> ToolReply {
     let task = client.call("task_worker", json!({ "task": "paint" })).task();
     client.until(&task, "needs_input").says("Which colour?");

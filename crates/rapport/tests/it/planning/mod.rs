@@ -67,7 +67,7 @@ impl Project {
     }
 }
 
-/// Who waits for a model that does not answer is told so, wherever they look.
+/// While a model does not answer, every view of the session says so.
 #[test]
 fn a_model_that_does_not_answer_is_told_of() {
     const WHY: &str = "the model's API said 529 overloaded; trying again in 0.6 s (1 of 10)";

@@ -113,7 +113,13 @@ fn the_version_of_the_cli_decides_and_doctor_says_which_way() {
             "print mode, answers go in the next message (1.0.51 is older than 2.0.0)",
             false,
         ),
-        ("2.1.0 (Claude Code)", 0, "over the live channel (from 2.0.0 on)", true),
+        // It asks, but does not keep a call that is parked.
+        (
+            "2.1.87 (Claude Code)",
+            0,
+            "over the live channel (2.0.0 or newer); before 2.1.90, the answer to a parked question goes in a message\n",
+            true,
+        ),
         // It does not even offer the tool.
         (
             "2.0.22 (Claude Code)",

@@ -1,7 +1,7 @@
 //! A round of several questions: a short list of all above the current one, and a summary before the answers are
 //! sent.
 
-use rapport_core::{Act, Ask, QuestionId, Reply};
+use rapport_core::{Act, Ask, NewQuestion, QuestionId, Reply};
 
 use super::Sitting;
 use crate::support::stage;
@@ -49,13 +49,24 @@ fn an_answer_is_changed_from_there_and_the_look_comes_again() {
         let mut sitting = round(80, 24);
         sitting.press("2 1 space enter");
         sitting.press(keys);
-        assert!(sitting.frame().contains("Answered before: German"), "{keys}: {}", sitting.frame());
+        let frame = sitting.frame();
+        assert!(frame.contains("Answered before: German"), "{keys}: {frame}");
+        assert!(frame.contains("● Language   ✓ Auth method: JWT   ✓ Tests: Unit"), "{keys}: {frame}");
         sitting.press("1");
         let frame = sitting.frame();
         assert!(frame.contains("Language → English") && frame.contains("Tests → Unit"), "{keys}: {frame}");
         sitting.press("enter");
         assert_eq!(sitting.submitted.last(), Some(&answer("q3", &[0])), "{keys}");
     }
+}
+
+#[test]
+fn markdown_in_questions_is_rendered_there() {
+    let plain = |text: &str| NewQuestion { header: None, text: text.into(), ..stage::language() };
+    let mut sitting = Sitting::asked(80, 24, vec![plain("Which **tone**?"), plain("Which **colour**?")]);
+    sitting.press("1 1");
+    let frame = sitting.frame();
+    assert!(frame.contains("1. Which tone? → English") && frame.contains("2. Which colour? →"), "{frame}");
 }
 
 #[test]

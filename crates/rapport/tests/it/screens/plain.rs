@@ -257,7 +257,7 @@ fn the_demo_answers_everything_in_its_own_name() {
     );
 }
 
-/// Who listens instead of looking hears one question at a time, can hear it again, and can change an answer.
+/// With a screen reader, a person hears one question at a time, can hear it again, and can change an answer.
 #[test]
 fn lines_ask_one_question_at_a_time_and_go_back() {
     let mut telling = Telling::typed();

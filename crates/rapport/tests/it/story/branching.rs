@@ -53,7 +53,7 @@ fn conversations(project: &Project) -> Vec<String> {
     project.transcripts().iter().map(|lines| format!("{lines:?}")).collect()
 }
 
-/// Answers, takes it up, and confirms where a plan comes first.
+/// Answers the question, resumes the session, and confirms its plan if it has one.
 fn finish(project: &Project, session: &SessionId, answer: &str) {
     let id = session.as_str();
     project.rapport(&["answer", id, "--question", "q1", answer]).check(0, "Answered.");

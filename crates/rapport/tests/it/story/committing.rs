@@ -101,6 +101,20 @@ fn applied_to_a_branch_it_changes_no_file() {
     assert_ne!(project.rapport(&["undo", "paint"]).code(), 0, "no file of the project was changed");
 }
 
+/// Work that is in the project's files is not reported as committed, nor on a branch that does not exist.
+#[test]
+fn applied_to_the_files_it_is_neither_committed_nor_on_a_branch_later() {
+    let project = project();
+    work(&project, "paint");
+    project.rapport(&["apply", "paint"]).check(0, "Applied to");
+    let refs = git(&project, &["for-each-ref"]);
+    for other in [&["apply", "paint", "--branch", "other"][..], &["apply", "paint", "--commit"]] {
+        project.rapport(other).check(3, "it was applied to the project's files");
+    }
+    assert_eq!(git(&project, &["for-each-ref"]), refs);
+    project.rapport(&["apply", "paint"]).check(0, "Applied to");
+}
+
 /// Work on top of changes that are not committed cannot be committed without them: then nothing changes.
 #[test]
 fn what_builds_on_uncommitted_changes_is_not_committed() {

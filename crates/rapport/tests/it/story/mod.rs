@@ -17,3 +17,4 @@ mod steering;
 mod together;
 mod typed;
 mod undoing;
+mod unreadable;

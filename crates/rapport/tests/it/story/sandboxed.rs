@@ -339,6 +339,14 @@ fn a_refused_host_is_told_and_can_be_allowed() {
     }
 }
 
+/// The same for an ordinary user.
+#[test]
+fn for_an_ordinary_user_a_refused_host_is_told_and_can_be_allowed() {
+    if needs::sandbox() {
+        refused_and_allowed(|project| by_an_ordinary_user(project.set("RAPPORT_WORKER", "sandbox")).0);
+    }
+}
+
 /// The same in a container.
 #[test]
 fn in_a_container_a_refused_host_is_told_and_can_be_allowed() {

@@ -253,6 +253,8 @@ fn work_that_was_applied_is_taken_back_from_the_project() {
         .check(0, "restored: README.md")
         .check(0, "removed: deep/down/new.txt");
     assert_eq!(files(&project), before);
+    project.rapport(&["apply", "paint"]).check(3, "its work was undone");
+    assert_eq!(files(&project), before);
 }
 
 /// Paths of the repository beside the project are not the session's, whatever happened there meanwhile.

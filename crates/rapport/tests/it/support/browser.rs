@@ -31,6 +31,8 @@ pub(crate) const DESK: Setup = Setup { width: 1440, is_dark: false, has_scripts:
 
 pub(crate) struct Browser {
     driver: Child,
+    /// The process of the browser itself.
+    browser: Option<i32>,
     session: String,
     client: reqwest::Client,
     axe: PathBuf,
@@ -52,7 +54,8 @@ impl Browser {
             let port = line.rsplit_once("successfully on port ")?.1.trim_end_matches('.').parse::<u16>();
             port.ok()
         });
-        let root = format!("http://127.0.0.1:{}", port.expect("chromedriver says on which port it listens"));
+        let Some(port) = port else { panic!("chromedriver does not say on which port it listens") };
+        let root = format!("http://127.0.0.1:{port}");
         let flags = [
             "--headless=new",
             "--no-sandbox",
@@ -78,7 +81,9 @@ impl Browser {
         let begun: Value = response.json().await.unwrap();
         let id = begun["value"]["sessionId"].as_str().unwrap_or_else(|| panic!("{begun}")).to_owned();
         let session = format!("{root}/session/{id}");
-        let browser = Self { driver, session, client, axe, _profile: profile };
+        let process = begun["value"]["capabilities"]["goog:processID"].as_i64();
+        let process = process.and_then(|id| i32::try_from(id).ok());
+        let browser = Self { driver, browser: process, session, client, axe, _profile: profile };
         let screen = json!({ "width": setup.width, "height": 844, "deviceScaleFactor": 1, "mobile": setup.width < 500 });
         browser.devtools("Emulation.setDeviceMetricsOverride", screen).await;
         let scheme = if setup.is_dark { "dark" } else { "light" };
@@ -178,7 +183,8 @@ impl Browser {
         std::fs::write(path, encoded).unwrap();
     }
 
-    async fn devtools(&self, cmd: &str, params: Value) -> Value {
+    /// Calls a method of the browser's own tools.
+    pub(crate) async fn devtools(&self, cmd: &str, params: Value) -> Value {
         self.post("/goog/cdp/execute", json!({ "cmd": cmd, "params": params })).await
     }
 
@@ -219,9 +225,10 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Told to end, it ends the browser as well; killed, it would leave it behind.
-        let id = nix::unistd::Pid::from_raw(self.driver.id() as i32);
-        let _ = nix::sys::signal::kill(id, nix::sys::signal::Signal::SIGTERM);
+        // The driver does not always end the browser when it ends itself.
+        for id in [self.browser, i32::try_from(self.driver.id()).ok()].into_iter().flatten() {
+            let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(id), nix::sys::signal::Signal::SIGTERM);
+        }
         let _ = self.driver.wait();
     }
 }

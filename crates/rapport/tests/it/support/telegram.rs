@@ -267,7 +267,7 @@ impl TelegramServer {
         self.shared.wait_for(what.to_owned(), look)
     }
 
-    /// Waits until the bot has called this method so often, whatever came of it; the calls.
+    /// Waits until the bot has called this method this number of times, with or without success. Returns the calls.
     #[track_caller]
     pub(crate) fn called(&self, method: &str, times: usize) -> impl Future<Output = Vec<Call>> {
         let calls = move |state: &State| {

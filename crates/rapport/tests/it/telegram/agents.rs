@@ -25,7 +25,7 @@ async fn an_agent_asks_in_the_chat_and_goes_on_with_the_answers() {
     let anna = stage.anna();
     anna.types("paint it");
     let card = anna.sees("Which colour?").await;
-    assert!(card.text().contains("The agent asks") && card.text().contains("Q1 of 2"), "{}", card.text());
+    assert!(card.text().contains("The lead asks") && card.text().contains("Q1 of 2"), "{}", card.text());
     assert!(card.text().contains("• Red: Like fire"), "{}", card.text());
     // Words go to the question that waits.
     anna.types("Green");
@@ -180,7 +180,7 @@ async fn an_answer_in_the_terminal_shows_on_the_phone() {
     assert_eq!(anna.toast().await, "Already answered: Red");
 }
 
-/// Nobody runs it any more: the answer takes it up here, and it goes on.
+/// No process runs the session any more: the answer resumes it in this process.
 #[tokio::test]
 async fn an_answer_resumes_what_nobody_runs() {
     let stage = Stage::playing(ONE_QUESTION).await;

@@ -86,8 +86,8 @@ async fn the_cancel_button_asks_first() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// Who has two tasks worked on in one directory is told, once, that nobody can tell their changes apart; who has one
-/// is not.
+/// If two tasks of a person run in one directory, the person is told once that their changes cannot be told apart. With
+/// one task, the person gets no such message.
 #[tokio::test]
 async fn a_person_is_told_that_others_are_at_work_in_the_same_directory() {
     const BESIDE: &str = "Another session is at work in the same directory.";

@@ -352,7 +352,8 @@ async fn tc11_the_json_signal_becomes_questions() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, content).unwrap();
     }
-    stage.serve();
+    // A lead asks with the tool of its agent instead.
+    stage.serve_with(&[("RAPPORT_TELEGRAM_LEAD", "false")]);
     let anna = stage.anna();
     anna.types("I need to fix the auth bug");
     let card = anna.sees("Q1 of 1").await;

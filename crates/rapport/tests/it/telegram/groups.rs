@@ -30,7 +30,15 @@ async fn in_a_group_only_the_owner_answers() {
     anna.replies_to(message, "/allow");
     anna.sees("Bert may now answer for you in this chat.").await;
     bert.taps_on(&card, "Express");
-    bert.sees("Q2 of 3").await;
+    let second = bert.sees("Q2 of 3").await;
+    anna.replies_to(message, "/deny");
+    anna.sees("Bert may no longer answer for you in this chat.").await;
+    bert.taps_on(&second, "✖ Cancel");
+    assert_eq!(bert.toast().await, "Only whoever asked for this task can do that.");
+    bert.types("/cancel");
+    bert.sees("Only whoever asked for this task can cancel it.").await;
+    let before = stage.filed(group, "the file", |file| file["currentQuestionIndex"] == 1);
+    assert_eq!(stage.file(group), Some(before));
 }
 
 /// Two topics of one group are two rooms.

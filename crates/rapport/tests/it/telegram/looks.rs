@@ -47,7 +47,14 @@ fn presenter(questions: Vec<Question>, answered: usize) -> Presenter {
 }
 
 fn drawn(presenter: &Presenter) -> Card {
-    card::open(&SessionId::new("s"), presenter, &presenter.focus()[0], &BTreeSet::new()).unwrap()
+    card::open(
+        &SessionId::new("s"),
+        presenter,
+        &presenter.focus()[0],
+        &BTreeSet::new(),
+        Timestamp::UNIX_EPOCH,
+    )
+    .unwrap()
 }
 
 fn labels(card: &Card) -> Vec<Vec<&str>> {
@@ -91,7 +98,8 @@ fn chat_21_buttons_are_short() {
     let questions: Vec<_> = (1..=120).map(|number| question(number, &[&long, "B", "C", "D"])).collect();
     let presenter = presenter(questions, 110);
     let id = SessionId::new("20260124-a-session-with-a-very-long-name-that-goes-on-and-on-and-on-and-on");
-    let card = card::open(&id, &presenter, &presenter.focus()[0], &BTreeSet::new()).unwrap();
+    let card =
+        card::open(&id, &presenter, &presenter.focus()[0], &BTreeSet::new(), Timestamp::UNIX_EPOCH).unwrap();
     let buttons: Vec<_> = card.rows.iter().flatten().collect();
     assert!(buttons.iter().all(|(label, data)| data.len() <= 64 && !label.is_empty()), "{buttons:?}");
 }

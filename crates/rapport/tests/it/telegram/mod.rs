@@ -6,12 +6,14 @@ mod backlog;
 mod cancel;
 mod cases;
 mod chat;
+mod claude_command;
 mod day;
 mod elsewhere;
 mod faults;
 mod files;
 mod groups;
 mod kills;
+mod lead;
 mod left;
 mod logged;
 mod looks;
@@ -223,7 +225,7 @@ impl Stage {
         if !records.exists() {
             return Vec::new();
         }
-        // Who only makes questions is not asked to begin a talk.
+        // A call of the planner, which only makes questions, begins no conversation.
         let begins = |line: &Value| line["request"]["subtype"] == "initialize";
         let said = self.project.agent_inputs().into_iter().filter_map(|lines| {
             lines.iter().find(|line| begins(line))?;

@@ -48,7 +48,7 @@ async fn who_comes_back_sees_what_waits() {
     assert_eq!(stage.printed().matches("cannot be shown in its chat").count(), 1, "{}", stage.printed());
 }
 
-/// Who lets the bot in again need not say a word.
+/// A person who unblocks the bot sees what waits without writing anything.
 #[tokio::test]
 async fn who_unblocks_the_bot_sees_what_waits() {
     let stage = Stage::playing(AUTH).await;

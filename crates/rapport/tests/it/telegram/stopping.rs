@@ -38,7 +38,7 @@ async fn stop_keeps_the_conversation() {
     wait_for("the work", || stage.project.path("app/begun.txt").exists().then_some(()));
     anna.types("/stop");
     let stopped = anna.sees("Nothing is lost").await;
-    assert!(stopped.text().contains("build it"), "{}", stopped.text());
+    assert!(stopped.text().contains("Conversation with the lead"), "{}", stopped.text());
     assert_eq!(stage.stops(), 1);
     anna.types("only the first half");
     anna.sees("As you say.").await;

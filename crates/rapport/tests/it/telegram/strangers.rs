@@ -26,6 +26,26 @@ async fn a_stranger_is_not_served() {
     assert_eq!(stage.sessions_for(&Aim::Work), 1);
 }
 
+/// A person who may only look sees the sessions; their taps, tasks and messages change nothing, also as a guest.
+#[tokio::test]
+async fn somebody_who_may_only_look_changes_nothing() {
+    let mut stage = Stage::quiet(AUTH).await;
+    stage.serve_with(&[("RAPPORT_TELEGRAM_LOOKERS", "77")]);
+    let (anna, bob) = (stage.anna(), stage.server.person(77, "Bob"));
+    bob.types("/plan take over");
+    bob.sees("You may only look here").await;
+    bob.types("/help");
+    bob.sees("I plan tasks with you").await;
+    anna.types("/plan add JWT authentication");
+    let card = anna.sees("Q1 of 3").await;
+    let before = stage.filed(ANNA, "the file", |file| file["state"] == "COLLECTING");
+    let here = bob.in_group(ANNA, None);
+    let tap = here.taps_on(&card, "Express");
+    assert!(here.toast_of(&tap).await.starts_with("You may only look here"));
+    assert_eq!(stage.file(ANNA), Some(before));
+    assert_eq!(stage.sessions_for(&Aim::Work), 1);
+}
+
 /// A thousand strangers, with Telegram's limits as they are: they are told as there is room for it, and the owner's
 /// card does not wait for that.
 #[tokio::test]

@@ -499,7 +499,7 @@ async fn finish(stage: &mut Stage, anna: &Person, story: &str) -> bool {
     died
 }
 
-/// Taps what leads on: two of three actions are chosen and run; what was done is taken back.
+/// Taps the buttons that run two of three actions, and that undo them afterwards.
 fn tap(anna: &Person) {
     let is_left_out = anna.on_screen_button("☐ EXECUTE: cat hello.txt");
     let is_done = anna.shows("2 of 3 actions done");

@@ -49,7 +49,7 @@ async fn a_plan_goes_on_over_a_restart_with_a_webhook() {
     assert_eq!(stage.server.violations(), []);
 }
 
-/// Who does not know the secret is not listened to.
+/// A request without the secret is refused.
 #[tokio::test]
 async fn somebody_else_cannot_deliver() {
     let mut stage = Stage::quiet(AUTH).await;

@@ -112,7 +112,7 @@ async fn what_is_not_durable_when_it_stops_is_left_to_be_brought_again() {
     assert_eq!(world.notes.ids(), [2]);
 }
 
-/// Who connects and never finishes the head of a request does not keep its connection, and others are answered
+/// A client that never finishes the head of a request does not keep its connection, and others are answered
 /// meanwhile.
 #[tokio::test]
 async fn a_request_whose_headers_never_end_is_dropped() {

@@ -67,17 +67,15 @@ fn ends_with_a_dotted_flag(line: &str) -> bool {
     words.next().is_some_and(|last| is_flag(last) || is_value(last) && words.next().is_some_and(is_flag))
 }
 
-/// A command's words, as a shell has them. What is filled in is a word or a part of one.
+/// A command's words, as a shell has them. What is filled in is a word or a part of one; `{number}` is a number.
 fn words(command: &str) -> Vec<String> {
-    let (mut words, mut word, mut quoted, mut filled) = (Vec::new(), String::new(), false, false);
+    let (mut words, mut word, mut quoted) = (Vec::new(), String::new(), false);
+    let mut name: Option<String> = None;
     for c in command.chars() {
         match c {
-            '{' => filled = true,
-            '}' => {
-                filled = false;
-                word.push('x');
-            }
-            _ if filled => {}
+            '{' => name = Some(String::new()),
+            '}' => word.push(if name.take().as_deref() == Some("number") { '1' } else { 'x' }),
+            c if name.is_some() => name.as_mut().into_iter().for_each(|name| name.push(c)),
             '"' => quoted = !quoted,
             ' ' if !quoted => words.push(std::mem::take(&mut word)),
             _ => word.push(c),

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::{crates, files};
 
 /// The packages with the programs that Rapport runs in containers. Debian has all of them in every image, but for git.
-const PACKAGES: [(&str, &[&str]); 4] = [
+const PACKAGES: [(&str, &[&str]); 5] = [
     (
         "coreutils",
         &[
@@ -16,15 +16,16 @@ const PACKAGES: [(&str, &[&str]); 4] = [
     ),
     ("dash", &["sh"]),
     ("grep", &["grep"]),
+    ("sed", &["sed"]),
     ("git", &["git"]),
 ];
-const ESSENTIAL: [&str; 3] = ["coreutils", "dash", "grep"];
+const ESSENTIAL: [&str; 4] = ["coreutils", "dash", "grep", "sed"];
 
 /// What the shell does itself.
-const SHELL: [&str; 29] = [
+const SHELL: [&str; 30] = [
     "[", "break", "case", "cd", "command", "continue", "do", "done", "echo", "elif", "else", "esac", "exec",
-    "exit", "export", "fi", "for", "if", "in", "printf", "read", "set", "shift", "then", "trap", "unset",
-    "until", "wait", "while",
+    "exit", "export", "fi", "for", "if", "in", "printf", "read", "return", "set", "shift", "then", "trap",
+    "unset", "until", "wait", "while",
 ];
 
 fn text(path: &str) -> String {

@@ -79,9 +79,11 @@ fn nothing_below_the_commands_uses_a_command() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
-/// What writes to the disk, or opens a file such that it can. Only `rapport-durable` does that: it counts what it
-/// writes, and the crash tests kill a process around every one.
-const WRITES: [&str; 26] = [
+/// What writes to the disk, opens a file such that it can, or locks one. Only `rapport-durable` does that: it counts
+/// what it writes, and the crash tests kill a process around every one.
+const WRITES: [&str; 28] = [
+    "lock_shared",
+    "TryLockError",
     "fs::write",
     "fs::{write",
     "fs::{rename",
@@ -164,6 +166,8 @@ fn a_write_is_recognized() {
         "use tempfile::NamedTempFile;",
         "mkfifo(&path, mode)?;",
         "fchown(&file, uid, gid)?;",
+        "folder.lock_shared()?;",
+        "Err(TryLockError::WouldBlock) => None,",
     ] {
         assert!(!writes(line).is_empty(), "{line}");
     }
@@ -216,7 +220,7 @@ fn turns_are_read_and_written_through_the_store() {
 
 /// What is about the usual agent is in its folder. Elsewhere its name, and that of its vendor, is only in what people
 /// read, and in paths that the requirements and other tools name.
-const NAMES_THE_AGENT: [(&str, &[&str]); 16] = [
+const NAMES_THE_AGENT: [(&str, &[&str]); 23] = [
     // The agents that there are, one line for each.
     ("rapport-engine/src/agents/mod.rs", &["pub mod claude;", "claude::ClaudeCode"]),
     // CHAT-40: where plans are, and what is written at their end.
@@ -234,6 +238,14 @@ const NAMES_THE_AGENT: [(&str, &[&str]); 16] = [
     // LEAD-6, LEAD-12: words of messages that leads know.
     ("rapport-core/src/prompt/lead.rs", &["Claude Code", "claude_code_respond"]),
     ("rapport-mcp/src/tools/respond.rs", &["claude_code_", "Claude Code session"]),
+    ("rapport-core/src/prompt/planning_request.rs", &["Claude Code Planning Request", "claude_code_"]),
+    ("rapport-mcp/src/tools/digest.rs", &["claude_code_digest"]),
+    // LEAD-2, LEAD-25: the name of a command that people know.
+    ("rapport-telegram/src/flow/claude_command.rs", &["claude", "Claude"]),
+    ("rapport-telegram/src/flow/commands.rs", &["\"claude\"", "/claude", "self.claude("]),
+    ("rapport-telegram/src/flow/digest.rs", &["/claude PROJECT"]),
+    ("rapport-telegram/src/flow/mod.rs", &["mod claude_command;"]),
+    ("rapport-telegram/src/flow/chat_state.rs", &["claude_command"]),
     // The relay that came before kept its files there.
     ("rapport-telegram/src/relay.rs", &[".claude-relay/sessions"]),
     // A model of the API that planners ask, whatever the agent.
@@ -465,11 +477,23 @@ fn ending_with(folder: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The folders a file names after `crate::`, its tests aside.
+/// The folders a file names after `crate::`, its tests aside. Braces right after that are refused: the folders in them
+/// would not be seen.
 fn uses(text: &str) -> Vec<String> {
     let text = without_tests(text);
     let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
-    let named = code.flat_map(|line| line.split("crate::").skip(1));
-    let word = |rest: &str| rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let named = code.flat_map(|line| line.split("crate::").skip(1).map(move |rest| (line, rest)));
+    let word = |(line, rest): (&str, &str)| {
+        assert!(!rest.starts_with('{'), "one `use` for each part of the crate, instead of: {line}");
+        rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>()
+    };
     named.map(word).filter(|word| !word.is_empty()).collect()
+}
+
+#[test]
+fn folders_are_found_where_they_are_named() {
+    let text = "use crate::clock::Clock;\n// crate::stores\nlet x = crate::seals::y(crate::turns::z);\n\
+        #[cfg(test)]\nmod tests {\nuse crate::engine;\n}";
+    assert_eq!(uses(text), ["clock", "seals", "turns"]);
+    assert!(std::panic::catch_unwind(|| uses("use crate::{clock, seals};")).is_err());
 }

@@ -39,7 +39,7 @@ const RIDDLES: [(&str, &str); 30] = [
 ];
 
 /// Names that were replaced, and by what. They do not come back as identifiers, nor as parts of one.
-const REPLACED: [(&str, &str); 8] = [
+const REPLACED: [(&str, &str); 9] = [
     ("take_up", "resume"),
     ("takes_up", "resumes"),
     ("taken_up", "resumed"),
@@ -48,10 +48,11 @@ const REPLACED: [(&str, &str); 8] = [
     ("may_be_repeated", "is_idempotent"),
     ("Errand", "Effect"),
     ("Keepsake", "ConversationStore"),
+    ("fn told(", "a name for what the function does: prints, notes, waits for the signal"),
 ];
 
 /// Names of files that were replaced: a file is named after the thing in it.
-const REPLACED_FILES: [(&str, &str); 70] = [
+const REPLACED_FILES: [(&str, &str); 80] = [
     ("beside", "neighbours"),
     ("beside_turns", "unaddressed_texts"),
     ("enriched", "project_task"),
@@ -62,7 +63,7 @@ const REPLACED_FILES: [(&str, &str); 70] = [
     ("halves", "surrogates"),
     ("tell", "replies"),
     ("once", "one_shot"),
-    ("said", "reported"),
+    ("said", "settings_report"),
     ("announce", "announcements"),
     ("answering", "answer"),
     ("approving", "review"),
@@ -122,6 +123,16 @@ const REPLACED_FILES: [(&str, &str); 70] = [
     ("unopened", "lazy_store"),
     ("verify", "verifier"),
     ("would", "foreign_preview"),
+    ("by_name", "registry"),
+    ("reported", "settings_report"),
+    ("lenient", "lenient_values"),
+    ("structured", "structured_call"),
+    ("pending", "pending_calls"),
+    ("seen_from", "viewpoint"),
+    ("live", "raw_terminal, live_mode"),
+    ("load", "loader"),
+    ("play", "player"),
+    ("reading", "deserializers"),
 ];
 
 /// The fewest words of a comment on an item. Fewer only repeat its name.

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use futures_util::StreamExt as _;
 use reqwest::StatusCode;
 use serde_json::Value;
 
@@ -137,6 +138,112 @@ async fn guesses_and_floods_are_refused_and_the_others_are_served() {
     println!("a flood of {} requests, {rate:.0} per second", answers.len());
     assert!(answers.contains(&200) && answers.contains(&429), "{answers:?}");
     laptop.page("/").await.check(200, "Nothing waits");
+}
+
+/// A flood of one address, at whatever rate this client reaches: nearly all of it is refused, and neither a paired
+/// device nor another address has to wait for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_of_one_address_is_refused_and_a_device_is_served_meanwhile() {
+    const EACH: usize = 1500;
+    let site = site();
+    let phone = site.pair("phone").await;
+    let flood = |address: std::net::IpAddr| {
+        let url = format!("{}/", site.url);
+        let client = reqwest::Client::builder().no_proxy().local_address(address).build().unwrap();
+        async move {
+            let statuses = futures_util::stream::iter(0..EACH)
+                .map(|_| {
+                    let request = client.get(&url);
+                    async move { request.send().await.map(|response| response.status().as_u16()).ok() }
+                })
+                .buffer_unordered(64);
+            statuses.filter_map(std::future::ready).collect::<Vec<u16>>().await
+        }
+    };
+    let began = std::time::Instant::now();
+    let served = async {
+        let mut slowest = std::time::Duration::ZERO;
+        for _ in 0..20 {
+            let asked = std::time::Instant::now();
+            phone.page("/").await.check(200, "Nothing waits");
+            slowest = slowest.max(asked.elapsed());
+        }
+        slowest
+    };
+    let (statuses, slowest) = tokio::join!(flood([127, 0, 0, 1].into()), served);
+    let seconds = began.elapsed().as_secs_f64();
+    let refused = statuses.iter().filter(|status| **status == 429).count();
+    println!(
+        "a flood of {} requests from one address, {:.0} per second: {refused} refused; a device beside it waited {slowest:?} at most",
+        statuses.len(),
+        statuses.len() as f64 / seconds
+    );
+    assert!(statuses.iter().all(|status| matches!(status, 401 | 429)), "{statuses:?}");
+    // 60 at once, and ten more each second.
+    let most = 60.0 + 10.0 * seconds + 1.0;
+    assert!(((statuses.len() - refused) as f64) <= most, "{refused} of {} refused", statuses.len());
+    // Another address has a share of its own.
+    let other = reqwest::Client::builder().no_proxy().local_address(std::net::IpAddr::from([127, 0, 0, 2]));
+    let other = other.build().unwrap().get(format!("{}/", site.url)).send().await.unwrap();
+    assert_eq!(other.status(), StatusCode::UNAUTHORIZED);
+}
+
+/// A cookie that somebody copied counts as long as its device is paired, and no longer: neither for pages and forms nor
+/// for the open stream. A form of a device that was revoked meanwhile does nothing.
+#[tokio::test]
+async fn a_stolen_cookie_is_worth_nothing_after_revocation() {
+    let site = site();
+    let (phone, laptop) = (site.pair("phone").await, site.pair("laptop").await);
+    let mut run = site.project.start(&["paint it"], &[]);
+    run.until_asked();
+    let card = phone.sees("/", "Which colour?").await;
+    let thief = phone.clone();
+    let mut stream = thief.get("/events").send().await.unwrap();
+    let devices = laptop.page("/devices").await;
+    let fields = [("form", devices.form_token()), ("name", "phone".to_owned()), ("do", "revoke".to_owned())];
+    let fields: Vec<_> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    laptop.send("/devices", &fields).await.check(200, "Revoked.");
+    for path in ["/", "/sessions", "/new", "/devices", "/events", "/o/0123"] {
+        thief.page(path).await.check(401, "no longer paired");
+    }
+    let answered = thief.press(&card, "option:0", &[]).await;
+    answered.check(401, "no longer paired");
+    assert!(site.project.view().answers.is_empty());
+    // The next thing that happens ends the stream, and is not told.
+    site.project.rapport(&["answer", "Red"]).check(0, "");
+    let mut told = String::new();
+    while let Ok(Some(piece)) = stream.chunk().await {
+        told.push_str(&String::from_utf8_lossy(&piece));
+    }
+    assert!(!told.contains("event: changed"), "{told}");
+    // A device of the same name is another device.
+    let again = site.pair("phone").await;
+    again.page("/").await.check(200, "Inbox");
+    thief.page("/").await.check(401, "no longer paired");
+    run.child.kill().unwrap();
+}
+
+/// Every address has its methods, and no others.
+#[tokio::test]
+async fn a_wrong_method_is_refused() {
+    let site = site();
+    let phone = site.pair("phone").await;
+    let token = phone.page("/new").await.form_token();
+    let fields = [("form", token.as_str())];
+    for path in ["/", "/events", "/sessions", "/o/0123", "/worker.js", "/assets/x/page.js"] {
+        let refused = phone.post(path, &fields).send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED, "{path}");
+    }
+    for path in ["/push", "/s/any/act"] {
+        let refused = phone.get(path).send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED, "{path}");
+    }
+    for method in ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"] {
+        let method = reqwest::Method::from_bytes(method.as_bytes()).unwrap();
+        let request = client().request(method.clone(), format!("{}/devices", site.url));
+        let refused = request.header("cookie", &phone.cookie).send().await.unwrap();
+        assert_eq!(refused.status(), StatusCode::METHOD_NOT_ALLOWED, "{method}");
+    }
 }
 
 /// Another port is taken where the usual one is in use; what the settings name is used or refused, and nothing else.

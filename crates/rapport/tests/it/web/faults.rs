@@ -40,9 +40,38 @@ async fn hostile_text_in_every_field_stays_text() {
     is_harmless(&plan.text);
     let story = phone.page(&path).await;
     assert!(story.text.len() < 200_000, "{}", story.text.len());
-    for page in [&path, &format!("{path}/plan"), &format!("{path}/changes"), "/sessions", "/devices"] {
+    let (plan_page, changes, turns) =
+        (format!("{path}/plan"), format!("{path}/changes"), format!("{path}/turns"));
+    let evil_address = "%3Cscript%3Ealert(1)%3C/script%3E%E2%80%AE%1B";
+    let (card_page, project) =
+        (format!("/?s={evil_address}&q={evil_address}"), format!("/projects/{evil_address}"));
+    let pinned = format!("{path}?pin={evil_address}&q={evil_address}&before={evil_address}");
+    for page in [
+        &path,
+        &plan_page,
+        &changes,
+        &turns,
+        "/sessions",
+        "/devices",
+        "/projects",
+        &card_page,
+        &project,
+        &pinned,
+    ] {
         is_harmless(&phone.page(page).await.text);
     }
+    // What is kept in mind for a project is text as well.
+    let list = phone.page("/projects").await;
+    let name = list.text.split("href=\"/projects/").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    let known = phone.page(&format!("/projects/{name}")).await;
+    let known = phone.press(&known, "explore", &[]).await;
+    let known = phone.press(&known, "add", &[("text", EVIL)]).await;
+    known.check(200, "&lt;script&gt;alert(1)&lt;/script&gt;").check(200, "&lt;U+202E&gt;");
+    is_harmless(&known.text);
+    // Longer than a learning may be.
+    let long_one = phone.press(&known, "add", &[("text", &"x ".repeat(300_000))]).await;
+    long_one.check(413, "What was sent is too long");
+    assert!(long_one.text.len() < 200_000, "{}", long_one.text.len());
     let searched = phone.page("/sessions?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E").await;
     is_harmless(&searched.text);
     let tall = "x".repeat(2 * 1024 * 1024);
@@ -100,6 +129,93 @@ async fn an_answer_that_cannot_be_stored_is_not_taken() {
     assert!(site.project.facts().iter().any(answered));
     drop(site);
     drop(disk);
+}
+
+/// Two browsers and a phone answer at the same moment: one answer counts, the others are told which, and what they
+/// wrote is shown again, also without JavaScript.
+#[tokio::test]
+async fn three_answers_at_once_are_one_and_no_words_are_lost() {
+    let site = WebSite::start(Project::with_scenario(ONE_QUESTION));
+    let devices = [site.pair("desk").await, site.pair("laptop").await, site.pair("phone").await];
+    let mut run = site.project.start(&["paint it"], &[]);
+    run.until_asked();
+    let words = ["green like grass", "grey like stone", "white like snow"];
+    let mut cards = Vec::new();
+    for device in &devices {
+        cards.push(device.sees("/", "Which colour?").await);
+    }
+    let answers = devices
+        .iter()
+        .zip(&cards)
+        .zip(words)
+        .map(|((device, card), text)| async move { device.press(card, "text", &[("text", text)]).await });
+    let pages = futures_util::future::join_all(answers).await;
+    let stored = site.project.facts();
+    let given: Vec<_> = stored.iter().filter(|fact| matches!(fact, Event::Answered { .. })).collect();
+    assert_eq!(given.len(), 1, "{given:#?}");
+    let won = site.project.view().answers[0].answer.clone();
+    for (page, text) in pages.iter().zip(words) {
+        if text == won {
+            page.check(200, "Answered.");
+            continue;
+        }
+        page.check(200, "was already answered with").check(200, &won);
+        page.check(200, "You wrote this, and it was not sent").check(200, text);
+    }
+    run.child.kill().unwrap();
+}
+
+/// A page from yesterday's version: its stream names the version, its files are still served, and an act that this
+/// version does not know is refused in words and changes nothing.
+#[tokio::test]
+async fn a_page_of_another_version_does_no_harm() {
+    let site = WebSite::start(Project::with_scenario(ONE_QUESTION));
+    let phone = site.pair("phone").await;
+    let mut run = site.project.start(&["paint it"], &[]);
+    run.until_asked();
+    let card = phone.sees("/", "Which colour?").await;
+    let path = format!("/s/{}/act", site.project.session());
+    let (token, before) = (card.form_token(), site.project.facts().len());
+    for unknown in ["", "answer_everything", "option:99", "option:x", "approve"] {
+        let fields =
+            [("form", token.as_str()), ("question", "q1"), ("seen", "3"), ("do", unknown), ("back", "/")];
+        phone.send(&path, &fields).await.check(200, "said refused").check(200, "Which colour?");
+    }
+    assert_eq!(site.project.facts().len(), before);
+    let old = phone.get("/assets/yesterday/style.css").send().await.unwrap();
+    assert_eq!(old.status().as_u16(), 200);
+    let mut stream = phone.get("/events").send().await.unwrap();
+    let hello = stream.chunk().await.unwrap().unwrap();
+    let build = card.text.split_once("data-build=\"").unwrap().1.split('"').next().unwrap();
+    assert!(String::from_utf8_lossy(&hello).contains(build), "{hello:?}");
+    run.child.kill().unwrap();
+}
+
+/// A stream that is cut in the middle leaves nothing behind on the server, and the next one begins with a greeting, after
+/// which the page fetches itself.
+#[tokio::test]
+async fn a_stream_that_is_cut_is_followed_by_another() {
+    let mut site = WebSite::start(Project::with_scenario(ONE_QUESTION));
+    let phone = site.pair("phone").await;
+    let mut run = site.project.start(&["paint it"], &[]);
+    run.until_asked();
+    phone.sees("/", "Which colour?").await;
+    for _ in 0..50 {
+        let mut stream = phone.get("/events").send().await.unwrap();
+        assert!(String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()).contains("event: hello"));
+        drop(stream);
+    }
+    let mut stream = phone.get("/events").send().await.unwrap();
+    assert!(stream.chunk().await.unwrap().is_some());
+    site.stop();
+    while let Ok(Some(_)) = stream.chunk().await {}
+    site.project.rapport(&["answer", "Red"]).check(0, "");
+    site.restart();
+    let mut stream = phone.get("/events").send().await.unwrap();
+    assert!(String::from_utf8_lossy(&stream.chunk().await.unwrap().unwrap()).contains("event: hello"));
+    // The card of the next question, with the answer to this one.
+    phone.sees("/", "Start the work with this plan?").await;
+    run.child.kill().unwrap();
 }
 
 /// A stream ends with its server, and the server with a signal, however many pages are open.

@@ -2,8 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use rapport::seals::Seals;
+use rapport::stores::Holder;
+use rapport::stores::blocking::BlockingStore;
+use rapport::stores::files::Files;
+use rapport_core::{Created, Event};
+
 use super::WebSite;
-use crate::support::project::Project;
+use crate::support::project::{Project, unsigned};
 use crate::support::scenarios::ONE_QUESTION;
 
 /// A session that waits is copied; all copies count, because the home trusts them.
@@ -51,39 +57,102 @@ fn an_inbox_of_many_is_paged_and_short() {
     });
 }
 
-/// A log of a hundred thousand facts is a page like any other.
+/// Ten thousand sessions: lists are paged, a search looks through all of them, and the pages stay quick.
 #[test]
-fn a_long_story_is_paged_and_short() {
-    const FACTS: usize = 100_000;
+fn ten_thousand_sessions_are_listed_and_searched() {
+    const SESSIONS: usize = 10_000;
+    const WRITERS: usize = 16;
     let project = Project::with_scenario(ONE_QUESTION);
     many(&project, 1);
-    let place = rapport::wiring::Workspace::new(project.path("home/.rapport"), project.root());
-    let facts: Vec<_> = project
-        .store()
-        .read(&project.session(), 0)
-        .unwrap()
-        .into_iter()
-        .flat_map(|entry| entry.facts)
-        .collect();
-    let turn = rapport_core::TurnId(1);
-    let said = (0..FACTS).map(|number| rapport_core::Event::Said { turn, text: format!("word {number}") });
-    let all = facts.iter().take(2).cloned().chain(said).chain(facts.iter().skip(2).cloned()).collect();
+    let facts = project.facts();
+    let (root, home) = (project.root(), project.path("home/.rapport"));
+    let store = Files::new(rapport::config::sessions(&root)).of(root.clone());
+    let store = BlockingStore::new(store.sealed_by(Seals::new(home, root)));
+    let write = |number: usize| {
+        let named = facts.iter().cloned().map(|fact| match fact {
+            Event::Created(created) => {
+                Event::Created(Created { task: format!("Task <{number}> of many"), ..created })
+            }
+            other => other,
+        });
+        let (at, holder) = (jiff::Timestamp::now(), Holder::this_process(None));
+        store.create(&format!("task {number}"), at, named.collect(), &holder).unwrap();
+    };
+    // The disk syncs many files at once in hardly more time than one.
+    std::thread::scope(|scope| {
+        for first in 1..=WRITERS {
+            let write = &write;
+            scope.spawn(move || (first..SESSIONS).step_by(WRITERS).for_each(write));
+        }
+    });
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let sessions = place.sessions();
-    let imported = rapport_door::Sessions::import(&sessions, all, jiff::Timestamp::now());
-    let id = runtime.block_on(imported).unwrap();
     runtime.block_on(async {
         let site = WebSite::start(project);
         let phone = site.pair("phone").await;
-        phone.sees("/", "2 wait").await;
-        let path = format!("/s/{id}");
-        phone.sees(&path, "Which colour?").await;
+        phone.page("/").await.check(200, "wait");
         let began = Instant::now();
-        let page = phone.page(&path).await;
-        let took = began.elapsed();
-        println!("a session of {FACTS} facts: {} bytes, {took:?}", page.text.len());
-        assert!(page.text.len() < 150_000, "{} bytes", page.text.len());
-        assert!(took < Duration::from_secs(3), "{took:?}");
+        while phone.page("/sessions").await.text.contains("Still reading") {
+            assert!(began.elapsed() < Duration::from_secs(300), "it still reads");
+        }
+        println!("{SESSIONS} sessions are read after {:?}", began.elapsed());
+        phone.page("/").await.check(200, &format!("{SESSIONS} wait")).check(200, "1 of 200");
+        let found = phone.page("/sessions?q=%3C9999%3E+which").await;
+        found.check(200, "Task &lt;9999&gt; of many").check(200, "Which colour?");
+        assert_eq!(found.text.matches("class=\"item\"").count(), 1, "{}", found.text);
+        for path in ["/", "/?order=urgent&page=100", "/sessions?page=199", "/sessions?q=task", "/projects"] {
+            let began = Instant::now();
+            let page = phone.page(path).await;
+            let took = began.elapsed();
+            println!("{path} with {SESSIONS} sessions: {} bytes, {took:?}", page.text.len());
+            assert!(page.text.len() < 150_000, "{path}: {} bytes", page.text.len());
+            assert!(took < Duration::from_secs(2), "{path}: {took:?}");
+        }
+    });
+}
+
+/// A log of a hundred thousand entries is a page like any other: the newest, and those before it page by page.
+#[test]
+fn a_long_story_is_paged_and_short() {
+    const ENTRIES: usize = 100_000;
+    let project = Project::with_scenario(ONE_QUESTION);
+    many(&project, 1);
+    let path = project.root().join(".rapport/sessions").join(project.session().as_str()).join("log.jsonl");
+    let lines = std::fs::read_to_string(&path).unwrap();
+    let mut entries: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    // The question waits at the end, after all that the agent said.
+    let asked = entries.iter().position(|entry| entry["facts"].to_string().contains("\"asked\"")).unwrap();
+    let said = (0..ENTRIES).map(|number| {
+        let mut entry = entries[asked].clone();
+        entry["facts"] = serde_json::json!([{ "said": { "turn": 1, "text": format!("word {number}") } }]);
+        entry
+    });
+    let said: Vec<_> = said.collect();
+    entries.splice(asked..asked, said);
+    let numbered = entries.into_iter().zip(1_u64..).map(|(mut entry, number)| {
+        entry["seq"] = number.into();
+        unsigned(entry)
+    });
+    std::fs::write(&path, numbered.collect::<String>()).unwrap();
+    project.trust();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let id = project.session();
+        let site = WebSite::start(project);
+        let phone = site.pair("phone").await;
+        phone.sees("/", "1 waits").await;
+        let path = format!("/s/{id}");
+        phone.sees(&path, "Which colour?").await.check(200, &format!("word {}", ENTRIES - 1));
+        for path in [path.clone(), format!("{path}?before=50000"), format!("{path}/turns"), "/".to_owned()] {
+            let began = Instant::now();
+            let page = phone.page(&path).await;
+            let took = began.elapsed();
+            println!("{path} with {ENTRIES} entries: {} bytes, {took:?}", page.text.len());
+            assert!(page.text.len() < 150_000, "{} bytes", page.text.len());
+            assert!(took < Duration::from_secs(4), "{took:?}");
+        }
+        let log = phone.page(&format!("{path}/log")).await;
+        assert!(log.text.lines().count() > ENTRIES, "{}", log.text.lines().count());
     });
 }
 

@@ -4,7 +4,11 @@ mod access;
 mod answering;
 mod browsing;
 mod faults;
+mod looking;
 mod many;
+mod projects;
+mod push;
+mod push_service;
 mod visitor;
 
 pub(crate) use visitor::{Page, WebVisitor};
@@ -21,6 +25,7 @@ pub(crate) struct WebSite {
     pub(crate) url: String,
     /// The link that it printed.
     pub(crate) link: String,
+    env: Vec<(String, String)>,
 }
 
 impl WebSite {
@@ -31,7 +36,8 @@ impl WebSite {
     /// The same with these variables.
     pub(crate) fn start_with(project: Project, env: &[(&str, &str)]) -> Self {
         let (serving, url, link) = serve(&project, env);
-        Self { project, serving, url, link }
+        let env = env.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Self { project, serving, url, link, env }
     }
 
     /// A device that is paired by a link of its own.
@@ -45,12 +51,19 @@ impl WebSite {
         told["link"].as_str().unwrap().to_owned()
     }
 
+    /// Kills the server.
+    pub(crate) fn stop(&mut self) {
+        let _ = self.serving.child.kill();
+        let _ = self.serving.child.wait();
+    }
+
     /// Kills the server and starts it again, at the same address.
     pub(crate) fn restart(&mut self) {
-        self.serving.child.kill().unwrap();
-        self.serving.child.wait().unwrap();
+        self.stop();
         let listen = self.url.strip_prefix("http://").unwrap().to_owned();
-        let (serving, url, link) = serve(&self.project, &[("RAPPORT_WEB_LISTEN", &listen)]);
+        let env = self.env.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let env: Vec<_> = env.chain([("RAPPORT_WEB_LISTEN", listen.as_str())]).collect();
+        let (serving, url, link) = serve(&self.project, &env);
         assert_eq!(url, self.url);
         (self.serving, self.link) = (serving, link);
     }
@@ -58,8 +71,7 @@ impl WebSite {
 
 impl Drop for WebSite {
     fn drop(&mut self) {
-        let _ = self.serving.child.kill();
-        let _ = self.serving.child.wait();
+        self.stop();
     }
 }
 
@@ -67,9 +79,12 @@ impl Drop for WebSite {
 fn serve(project: &Project, env: &[(&str, &str)]) -> (Running, String, String) {
     let own = [("RAPPORT_WEB_ENABLED", "true"), ("RAPPORT_WEB_LISTEN", "127.0.0.1:0")];
     let mut serving = project.launch(&["serve", "--json"], &[&own, env].concat());
-    let mut told = || -> Value { serde_json::from_str(&serving.line()).expect("it did not serve") };
-    let (began, invited) = (told(), told());
-    let url = began["name"].as_str().unwrap().strip_prefix("the page at ").unwrap().to_owned();
-    let link = invited["link"].as_str().unwrap().to_owned();
+    // Another channel may say something in between.
+    let mut told = std::iter::from_fn(|| {
+        Some(serde_json::from_str::<Value>(&serving.line()).expect("it did not serve"))
+    });
+    let address = |told: Value| Some(told["name"].as_str()?.strip_prefix("the page at ")?.to_owned());
+    let url = told.find_map(address).unwrap();
+    let link = told.find_map(|told| Some(told["link"].as_str()?.to_owned())).unwrap();
     (serving, url, link)
 }

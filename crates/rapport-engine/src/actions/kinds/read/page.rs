@@ -50,7 +50,7 @@ pub(super) async fn fetch(url: &str) -> Result<Details, String> {
     }
     let kind = kind(&response);
     let body = body(response).await.map_err(cannot)?;
-    told(kind, body).await.map_err(cannot)
+    readable(kind, body).await.map_err(cannot)
 }
 
 /// Whether a page may redirect to this machine.
@@ -174,7 +174,7 @@ async fn body(mut response: Response) -> Result<Vec<u8>, String> {
     Ok(body)
 }
 
-async fn told(kind: Kind, body: Vec<u8>) -> Result<Details, String> {
+async fn readable(kind: Kind, body: Vec<u8>) -> Result<Details, String> {
     let bytes = match kind {
         Kind::Html => {
             // In deeply nested text, lines get longer instead of cutting words or failing.

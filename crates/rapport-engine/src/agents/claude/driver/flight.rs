@@ -24,6 +24,8 @@ pub(super) struct Flight {
 #[derive(Debug)]
 struct Task {
     is_command: bool,
+    /// The call that started it, if the CLI says so.
+    call: String,
     stage: Stage,
 }
 
@@ -53,7 +55,7 @@ impl Flight {
             WireKind::User if by_agent_itself => self.results(line),
             WireKind::Background => self.background(line),
             WireKind::TaskStarted if line.is_backgrounded.0 != Some(false) => {
-                self.started(&line.task_id, &line.task_type);
+                self.started(&line.task_id, &line.task_type, &line.tool_use_id);
             }
             WireKind::TaskUpdated => {
                 let status = line.patch.as_ref().map_or("", |patch| &patch.status);
@@ -115,8 +117,13 @@ impl Flight {
 
     fn results(&mut self, line: &Line<'_>) {
         let blocks = line.message.iter().flat_map(Message::blocks).filter(|block| block.is_tool_result());
+        let is_completed =
+            line.tool_use_result.as_ref().is_some_and(|outcome| &*outcome.status == "completed");
         for block in blocks {
             self.calls.remove(&*block.tool_use_id);
+            if is_completed || block.is_error.0 {
+                self.returned(&block.tool_use_id);
+            }
         }
         self.has_spoken = false;
         self.is_told();
@@ -126,7 +133,7 @@ impl Flight {
     fn background(&mut self, line: &Line<'_>) {
         let listed: Vec<_> = line.tasks.iter().filter_map(|task| task.as_ref()).collect();
         for task in &listed {
-            self.started(&task.task_id, &task.task_type);
+            self.started(&task.task_id, &task.task_type, "");
         }
         for (id, task) in &mut self.tasks {
             if task.stage == Stage::Running && !listed.iter().any(|listed| *listed.task_id == **id) {
@@ -135,9 +142,17 @@ impl Flight {
         }
     }
 
-    fn started(&mut self, id: &str, kind: &str) {
-        let task = Task { is_command: kind == "local_bash", stage: Stage::Running };
+    fn started(&mut self, id: &str, kind: &str, call: &str) {
+        let task = Task { is_command: kind == "local_bash", call: call.to_owned(), stage: Stage::Running };
         self.tasks.entry(id.to_owned()).or_insert(task);
+    }
+
+    /// The call that started a sub-agent returned its reply, so it has ended. 2.1.61 reports the end of a sub-agent
+    /// that the agent waited for only in this way.
+    fn returned(&mut self, call: &str) {
+        let of_call =
+            |task: &&mut Task| task.call == call && !task.is_command && task.stage == Stage::Running;
+        self.tasks.values_mut().filter(of_call).for_each(|task| task.stage = Stage::Ended);
     }
 
     fn ended(&mut self, id: &str) {

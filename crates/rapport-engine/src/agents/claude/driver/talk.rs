@@ -69,6 +69,8 @@ pub(super) struct Talk {
     conversation: Option<ConversationId>,
     /// The agent's output since the last result.
     response: Response,
+    /// The total cost that this process reported with its last result, in millionths of a dollar.
+    total_cost: u64,
     /// Whether no person can be asked while the agent runs, so that its questions are asked at the end.
     printed: bool,
     stay: Stay,
@@ -619,7 +621,13 @@ impl Talk {
 
     /// A result reports the usage of its turn; counting starts again.
     fn settle(&mut self, line: &Line<'_>) {
-        if self.spend(spending::of_result(line)) {
+        let usage = spending::of_result(line, self.total_cost);
+        // A result without a cost says nothing about the total.
+        self.total_cost = match line.total_cost_micros() {
+            0 => self.total_cost,
+            total => total,
+        };
+        if self.spend(usage) {
             self.response = Response::default();
         }
     }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::lenient::{Content, Flag, List, Number, Part, Text};
+use super::lenient_values::{Content, Flag, List, Number, Part, Text};
 
 /// The results of questions without an answer: since 2.1.197, and before.
 const UNANSWERED: [&str; 2] =
@@ -171,6 +171,15 @@ pub struct Task<'a> {
     /// `local_agent`, `local_bash`, ...
     #[serde(borrow)]
     pub task_type: Text<'a>,
+}
+
+/// How a tool call ended.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct ToolOutcome<'a> {
+    /// For a sub-agent: `completed`, or `async_launched` if it continues in the background.
+    #[serde(borrow)]
+    pub status: Text<'a>,
 }
 
 /// The change of a task.

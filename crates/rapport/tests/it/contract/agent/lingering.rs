@@ -4,20 +4,48 @@ use jiff::SignedDuration;
 use rapport::agents::Command;
 use rapport::agents::rehearsal::builder::ScenarioBuilder;
 use rapport::agents::rehearsal::scenario::Scenario;
-use rapport_core::{AgentDid, Leave, Order, TurnKind};
+use rapport_core::{AgentDid, Leave, Order, SentMessage, TurnId, TurnKind};
 
 use super::actor::Actor;
 use super::asking::{database, spent};
-use super::on_every_agent;
+use super::{on_every_agent, on_every_version};
 use crate::support::driven::{answers, order};
 
 on_every_agent! {
     another_message_costs_no_start [Staying]
+    what_is_said_after_the_turn_is_told_once [Staying]
     it_asks_in_a_later_turn [Staying]
     it_leaves_when_nobody_says_more [Staying]
     stopped_while_it_rests [Staying]
     killed_while_it_rests [Staying]
     the_same_words_again_after_a_restart [Staying]
+}
+
+mod costs {
+    use super::{each_turn_costs_what_it_costs, on_every_agent, on_every_version};
+
+    on_every_version! {
+        each_turn_costs_what_it_costs [Staying]
+    }
+}
+
+/// Every CLI reports the total cost of its process, and only newer ones also what was added.
+async fn each_turn_costs_what_it_costs(actor: Actor) {
+    let stage = actor.with(two_replies());
+    let mut run = stage.start_with(chat(SignedDuration::from_hours(1)));
+    let mut costs = Vec::new();
+    for (said, next) in [("Hello.", Some("and now?")), ("Goodbye.", None)] {
+        loop {
+            match run.did().await.expect("the end of a turn") {
+                AgentDid::Spend { usage } => costs.push(usage.cost_micros),
+                AgentDid::Finish { result } if result == said => break,
+                AgentDid::Leave(leave) => panic!("it left: {leave:?}"),
+                _ => {}
+            }
+        }
+        next.into_iter().for_each(|prompt| run.send(Command::Next { prompt: prompt.into() }));
+    }
+    assert!(matches!(costs[..], [first, second] if first == second && first > 0), "{costs:?}");
 }
 
 async fn another_message_costs_no_start(actor: Actor) {
@@ -34,6 +62,24 @@ async fn another_message_costs_no_start(actor: Actor) {
     if let Some(model) = &stage.model {
         assert!(model.told().iter().any(|told| told == "and now?"), "{:#?}", model.told());
         assert!(model.seen()[0]["system"].to_string().contains("Be brief."), "told beside the system prompt");
+    }
+}
+
+/// LEAD-5: the end of the turn and a message cross. The core puts the message into the next turn, so the agent is not
+/// told it by itself as well.
+async fn what_is_said_after_the_turn_is_told_once(actor: Actor) {
+    let stage = actor.with(two_replies());
+    let mut run = stage.start_with(chat(SignedDuration::from_hours(1)));
+    assert_eq!(run.until_finished().await, "Hello.");
+    run.send(Command::Say(SentMessage { turn: TurnId(1), number: 1, text: "too late".into() }));
+    run.send(Command::Next { prompt: "too late".into() });
+    assert_eq!(run.until_finished().await, "Goodbye.");
+    run.send(Command::Stop);
+    assert_eq!(run.leave().await, Leave::Stopped);
+    stage.assert_nothing_runs();
+    if let Some(model) = &stage.model {
+        let told = model.told().iter().filter(|told| told.contains("too late")).count();
+        assert_eq!(told, 1, "{:#?}", model.told());
     }
 }
 

@@ -123,7 +123,7 @@ impl Play {
     }
 
     async fn did(&self, did: AgentDid) {
-        // Who is gone needs to be told nothing.
+        // If the receiver has ended, nobody needs the report.
         let _ = self.reports.send(Report { run: self.run, what: AgentReport::Did(did) }).await;
     }
 }

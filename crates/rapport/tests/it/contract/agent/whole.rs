@@ -593,6 +593,7 @@ impl World {
             Purpose::Permission { .. } | Purpose::LeavePlanMode { .. } => "allow",
             Purpose::Elicit(_) => unreachable!("no story has a server"),
             Purpose::Budget { .. } => unreachable!("no story has a budget"),
+            Purpose::Idle => unreachable!("no story has a lead"),
         };
         let session = self.project.session();
         let args = ["answer", session.as_str(), "--question", question.id.as_str(), value];

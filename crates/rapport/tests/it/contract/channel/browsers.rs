@@ -4,6 +4,9 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use rapport::channels::web::{Address, Web, WebConfig};
+use rapport::clock::Clock;
+use rapport::projects::known_projects::KnownProjects;
+use rapport::workers::history::commits;
 use rapport_core::SessionId;
 use rapport_door::ChannelNotice;
 use tokio::net::TcpListener;
@@ -21,8 +24,10 @@ async fn people_at_browsers_see_and_answer() {
         listener,
         address: Address { url: format!("http://{listen}"), listen },
         hosts: vec!["127.0.0.1".to_owned()],
+        push_hosts: Vec::new(),
         home: home.path().to_owned(),
         projects: Vec::new(),
+        knowledge: Arc::new(KnownProjects::new(home.path().to_owned(), Clock::system(), commits)),
         secrets: Vec::new(),
         zone: jiff::tz::TimeZone::UTC,
         now: Arc::new(jiff::Timestamp::now),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use rapport::clock::Clock;
-use rapport::engine::strays::{Sweeper, strays};
+use rapport::engine::strays::{Sweeper, stray_patch, strays};
 use rapport::stores::memory::Memory;
 use rapport::stores::{Holder, Log, Store};
 use rapport::workers::{StoredWorkplace, Worker, WorkerError, Workplace};
@@ -98,7 +98,7 @@ const IDLE: Case = Case {
 };
 const EIGHT_DAYS: Option<SignedDuration> = Some(SignedDuration::from_hours(8 * 24));
 
-/// A session with its place, and who looks after it.
+/// A session with its workplace, and the sweeper of its project.
 struct Staged {
     sweeper: Sweeper,
     worker: Arc<Keeping>,
@@ -141,6 +141,7 @@ async fn staged(case: Case) -> Staged {
         worker: worker.clone(),
         store,
         project: created.project.clone().into(),
+        home: folder.path().join("home"),
         holder,
         clock: Clock::from_fn(move || now),
     };
@@ -218,6 +219,39 @@ async fn places_are_looked_after_every_hour() {
     assert!(stored.is_some(), "the work is stored first");
 }
 
+/// WORK-18: the work in a place whose session does not exist is stored as a patch before the place is stopped, where
+/// `doctor` finds it.
+#[tokio::test]
+async fn work_18_the_work_of_no_session_is_stored_before_its_place_is_stopped() {
+    for is_readable in [true, false] {
+        let case = Case { is_running: true, is_readable, ..IDLE };
+        let Staged { sweeper, worker, _folders, .. } = staged(case).await;
+        let sweeper = Sweeper { store: Arc::new(Memory::new()), ..sweeper };
+        sweeper.sweep().await;
+        let patch = std::fs::read_to_string(stray_patch(&sweeper.home, &worker.place)).unwrap_or_default();
+        assert_eq!(patch.contains("work.txt"), is_readable, "{patch}");
+        let expected: &[&str] = if is_readable { &["stopped"] } else { &[] };
+        assert_eq!(*worker.done.lock().unwrap(), expected, "what cannot be stored is not stopped");
+    }
+}
+
+/// WORK-18: a place that runs although no process runs its session is told, and one in use is not.
+#[tokio::test]
+async fn work_18_a_place_that_runs_without_a_host_is_a_stray() {
+    for (case, is_stray) in [
+        (Case { is_running: true, ..IDLE }, true),
+        (IDLE, false),
+        (Case { is_running: true, is_visited: true, ..IDLE }, false),
+        (Case { is_running: true, is_held: true, ..IDLE }, false),
+    ] {
+        let Staged { sweeper, worker, held, _folders, .. } = staged(case).await;
+        let found = strays(worker.clone(), &*sweeper.store, &sweeper.project).await.unwrap();
+        assert_eq!(found.without_host.contains(&worker.place), is_stray);
+        assert!(found.without_session.is_empty());
+        drop(held);
+    }
+}
+
 /// A place whose session does not exist is a person's to remove; a store that cannot be read makes no place a stray.
 #[tokio::test]
 async fn only_the_places_of_sessions_that_do_not_exist_are_strays() {
@@ -236,7 +270,7 @@ async fn only_the_places_of_sessions_that_do_not_exist_are_strays() {
     let worker =
         Arc::new(Keeping { copies, place: place.clone(), still_runs: true, is_readable: true, done });
     let found = strays(worker.clone(), &Memory::new(), folder.path()).await.unwrap();
-    assert_eq!(found, [place]);
+    assert_eq!((found.without_session, found.without_host), (vec![place], vec![]));
     let sessions = folder.path().join("sessions");
     std::fs::write(&sessions, "not a folder").unwrap();
     let broken = rapport::stores::files::Files::new(sessions);

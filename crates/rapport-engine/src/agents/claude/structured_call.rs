@@ -112,7 +112,7 @@ fn read(line: &str) -> Result<Structured, StructuredError> {
     let broken =
         |error: serde_json::Error| StructuredError::Failed(format!("the CLI's result is broken: {error}"));
     let event = wire::parse(line).map_err(broken)?;
-    let usage = spending::of_result(&event);
+    let usage = spending::of_result(&event, 0);
     if event.subtype.starts_with(NEVER_FIT) {
         return Ok(Structured { said: Err(short(&event.failure())), usage });
     }

@@ -15,7 +15,7 @@ use super::background::Background;
 use super::counter;
 use super::host::Host;
 use super::inbox::Inbox;
-use super::load::Loaded;
+use super::loader::Loaded;
 use super::output::Output;
 use super::record::Recorder;
 use super::scenario::{Counter, Entry, Step};

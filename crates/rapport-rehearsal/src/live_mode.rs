@@ -1,6 +1,6 @@
 //! Live mode: the host keeps stdin open, sends messages as lines and answers requests.
 
-use super::play::{Player, Stop};
+use super::player::{Player, Stop};
 
 /// Plays until stdin ends or the script ends the process.
 pub(super) fn run(player: &mut Player) -> Result<(), Stop> {
