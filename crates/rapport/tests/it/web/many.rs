@@ -1,4 +1,4 @@
-//! Many sessions: pages stay short and fast, and news arrives in the open page.
+//! Many sessions: pages stay short, and news arrives in the open page. How fast they are is measured by `cargo xtask bench web`.
 
 use std::time::{Duration, Instant};
 
@@ -47,17 +47,10 @@ fn an_inbox_of_many_is_paged_and_short() {
         phone.page("/?page=19").await.check(200, "20 of 20");
         phone.page("/?page=999").await.check(200, "20 of 20");
         phone.page("/sessions?page=2").await.check(200, "3 of 20");
-        let began = Instant::now();
-        for _ in 0..20 {
-            phone.page("/").await.check(200, "wait");
-        }
-        let each = began.elapsed() / 20;
-        println!("an inbox of {MANY}: {} bytes, {each:?}", page.text.len());
-        assert!(each < Duration::from_millis(500), "{each:?}");
     });
 }
 
-/// Ten thousand sessions: lists are paged, a search looks through all of them, and the pages stay quick.
+/// Ten thousand sessions: lists are paged, and a search looks through all of them.
 #[test]
 fn ten_thousand_sessions_are_listed_and_searched() {
     const SESSIONS: usize = 10_000;
@@ -100,12 +93,8 @@ fn ten_thousand_sessions_are_listed_and_searched() {
         found.check(200, "Task &lt;9999&gt; of many").check(200, "Which colour?");
         assert_eq!(found.text.matches("class=\"item\"").count(), 1, "{}", found.text);
         for path in ["/", "/?order=urgent&page=100", "/sessions?page=199", "/sessions?q=task", "/projects"] {
-            let began = Instant::now();
             let page = phone.page(path).await;
-            let took = began.elapsed();
-            println!("{path} with {SESSIONS} sessions: {} bytes, {took:?}", page.text.len());
             assert!(page.text.len() < 150_000, "{path}: {} bytes", page.text.len());
-            assert!(took < Duration::from_secs(2), "{path}: {took:?}");
         }
     });
 }
@@ -144,12 +133,8 @@ fn a_long_story_is_paged_and_short() {
         let path = format!("/s/{id}");
         phone.sees(&path, "Which colour?").await.check(200, &format!("word {}", ENTRIES - 1));
         for path in [path.clone(), format!("{path}?before=50000"), format!("{path}/turns"), "/".to_owned()] {
-            let began = Instant::now();
             let page = phone.page(&path).await;
-            let took = began.elapsed();
-            println!("{path} with {ENTRIES} entries: {} bytes, {took:?}", page.text.len());
             assert!(page.text.len() < 150_000, "{} bytes", page.text.len());
-            assert!(took < Duration::from_secs(4), "{took:?}");
         }
         let log = phone.page(&format!("{path}/log")).await;
         assert!(log.text.lines().count() > ENTRIES, "{}", log.text.lines().count());

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rapport_core::{Beside, Event, Purpose};
 
-use super::killed_beside::{ALLOWED, ANSWER, requests, says_why_it_is_kept, story, working};
+use super::killed_beside::{ALLOWED, ANSWER, assert_done, requests, says_why_it_is_kept, story, working};
 use super::{Cast, PARKED, World};
 use crate::support::patience::wait_at_most;
 
@@ -69,7 +69,7 @@ fn killed_beside(cast: &Cast, beside: Beside) {
     let session = world.project.session();
     let running = world.project.start(&[PARKED, &["--resume", session.as_str()]].concat(), &[]);
     world.answer_everything(running);
-    assert_eq!(world.project.view().result.as_deref(), Some("All done."));
+    assert_done(&world, beside);
     let facts = world.project.facts();
     let asks = |fact: &&Event| matches!(fact, Event::Asked { questions, .. } if questions.iter().any(|asked| asked.text == question.text));
     assert_eq!(facts.iter().filter(asks).count(), 1, "nobody is asked twice");
