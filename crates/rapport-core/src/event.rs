@@ -971,7 +971,11 @@ impl Event {
                 format!("{by} wants the work committed on the branch {name}")
             }
             Self::Merged(merged) if !merged.conflicts.is_empty() => {
-                format!("merged with the project, with conflicts in {}", merged.conflicts.join(", "))
+                let versions = match &merged.versions[..] {
+                    [] => String::new(),
+                    versions => format!("; the agent's version is in {}", versions.join(", ")),
+                };
+                format!("merged with the project, with conflicts in {}{versions}", merged.conflicts.join(", "))
             }
             Self::Merged(_) => "merged with the project; nothing is changed yet".into(),
             Self::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),

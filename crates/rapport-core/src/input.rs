@@ -671,6 +671,9 @@ pub struct Merged {
     /// The files that both sides changed differently. Where their lines overlap they contain conflict markers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
+    /// The files with the version of the work of those whose lines cannot be merged, such as binary files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<String>,
 }
 
 /// Why work was not applied.

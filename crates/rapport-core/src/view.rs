@@ -144,6 +144,9 @@ pub struct WorkplaceView {
     /// merged by hand.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
+    /// The files with the version of the work of those whose lines could not be merged.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub versions: Vec<String>,
     /// The files that a failed attempt to apply it changed and could not restore.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub half_done: Vec<String>,

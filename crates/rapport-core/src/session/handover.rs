@@ -186,6 +186,7 @@ impl Shared {
                 (None, Some(merged)) => merged.conflicts.clone(),
                 (None, None) => Vec::new(),
             },
+            versions: self.handover.applied().map(|merged| merged.versions.clone()).unwrap_or_default(),
             half_done: failure.as_ref().map(|why| why.half_done.clone()).unwrap_or_default(),
             failure: failure.and_then(|why| why.reason),
             refused_hosts: self.hosts.refused.clone(),

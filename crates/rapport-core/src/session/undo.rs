@@ -74,7 +74,7 @@ impl Shared {
             self.record.stretches.all().rev().filter_map(known).collect()
         };
         let changed = states.into_iter().filter(|(from, to)| from != to);
-        changed.map(|(from, to)| Merged { from, to, conflicts: Vec::new() }).collect()
+        changed.map(|(from, to)| Merged { from, to, ..Merged::default() }).collect()
     }
 
     /// Decides to undo the work. Nothing changes if that is already done or in progress.

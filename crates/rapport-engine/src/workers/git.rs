@@ -114,6 +114,25 @@ pub(super) fn git_to<'a, S: AsRef<OsStr>>(
     if status.success() { Ok(()) } else { Err(failure(&output, args)) }
 }
 
+/// Runs git with this input, and returns its output.
+pub(super) fn git_reading<'a, S: AsRef<OsStr>>(
+    at: impl Into<At<'a>>,
+    args: &[S],
+    input: &[u8],
+) -> Result<Vec<u8>, WorkerError> {
+    let mut command = prepared(at.into(), None, args)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut git = command.spawn().map_err(WorkerError::Start)?;
+    // Dropped at the end, so that git sees the end of its input. If git ends before that, its exit code says why.
+    let written = git.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input));
+    let output = git.wait_with_output().map_err(WorkerError::Start)?;
+    if !output.status.success() {
+        return Err(failure(&output, args));
+    }
+    written.map_err(|error| WorkerError::Unread { what: name_of(args), error })?;
+    Ok(output.stdout)
+}
+
 /// Runs git in the person's own name, from their configuration.
 pub(super) fn git_by_person<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
@@ -275,14 +294,52 @@ fn settings(at: At<'_>) -> Result<Vec<Setting>, WorkerError> {
 /// repository. Blocks.
 pub(crate) fn programs_by_looking(directory: &Path) -> Vec<(String, String)> {
     // If git fails here, it fails for the other programs too.
-    let settings = settings(directory.into()).unwrap_or_default().into_iter();
-    let named =
-        settings.filter(|setting| setting.is_of_repository && runs_by_looking(&setting.key, &setting.value));
-    named.map(|setting| (setting.key, setting.value)).collect()
+    let settings = settings(directory.into()).unwrap_or_default();
+    let own: Vec<_> = settings.into_iter().filter(|setting| setting.is_of_repository).collect();
+    let is_partial = own.iter().any(Setting::makes_partial);
+    let runs = |setting: &Setting| {
+        runs_by_looking(&setting.key, &setting.value) || is_partial && setting.fetches_by_program()
+    };
+    own.into_iter().filter(runs).map(|setting| (setting.key, setting.value)).collect()
 }
 
+impl Setting {
+    /// Whether git may miss objects of the repository, and fetches them as soon as it compares files.
+    fn makes_partial(&self) -> bool {
+        let is_promisor = self.key.starts_with("remote.") && self.key.ends_with(".promisor");
+        self.key == "extensions.partialclone" || is_promisor
+    }
+
+    /// Whether git would fetch by a program that the repository names, or from elsewhere than over the network.
+    fn fetches_by_program(&self) -> bool {
+        let Some((section, rest)) = self.key.split_once('.') else { return false };
+        let (name, last) = rest.rsplit_once('.').unwrap_or(("", rest));
+        match (section, last) {
+            ("remote", "url") => !is_over_network(&self.value),
+            ("url", "insteadof") => !is_over_network(name),
+            ("remote", "uploadpack" | "vcs") => true,
+            _ => reaches_out(&self.key),
+        }
+    }
+}
+
+/// Whether git fetches from this address over the network, by itself or with ssh. Of any other kind of address, such as
+/// `ext::PROGRAM`, it runs a program.
+fn is_over_network(address: &str) -> bool {
+    let has_scheme = ["https://", "http://", "ssh://", "git://"].iter().any(|scheme| address.starts_with(scheme));
+    let is_host_and_path = || {
+        let host = address.split_once(':').filter(|(host, path)| !host.contains('/') && !path.starts_with(':'));
+        host.is_some_and(|(host, _)| !host.is_empty() && !host.starts_with('-'))
+    };
+    has_scheme || !address.contains("::") && is_host_and_path()
+}
+
+/// The ways by which other programs' calls of git may fetch in a repository that is not trusted. Among the others are
+/// `ext`, which runs any program, and `file`, which runs one that the repository names.
+const PROTOCOLS: &str = "http:https:ssh:git";
+
 /// Environment variables that keep other programs' calls of git from running programs of the repository around this
-/// directory. They are numbered after `count_before` settings that already exist. Hooks of the person's own
+/// directory, and from fetching on their own. Settings are numbered after `count_before` settings that already exist. Hooks of the person's own
 /// configuration do run. Blocks.
 pub(crate) fn variables_without_programs(
     directory: &Path,
@@ -306,7 +363,8 @@ pub(crate) fn variables_without_programs(
         let n = count_before + n;
         [(format!("GIT_CONFIG_KEY_{n}"), key), (format!("GIT_CONFIG_VALUE_{n}"), value)]
     });
-    each.chain([count])
+    let fetching = [("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", PROTOCOLS)];
+    each.chain([count]).chain(fetching.map(|(name, value)| (name.to_owned(), value.to_owned())))
 }
 
 const MONITOR: &str = "core.fsmonitor";
@@ -324,7 +382,9 @@ fn runs_by_looking(key: &str, value: &str) -> bool {
 }
 
 fn reaches_out(key: &str) -> bool {
-    matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass" | "core.pager" | "core.editor")
+    let is_of_credentials = key.starts_with("credential.") && key.ends_with(".helper");
+    is_of_credentials
+        || matches!(key, "core.sshcommand" | "core.gitproxy" | "core.askpass" | "core.pager" | "core.editor")
 }
 
 fn names_a_program(key: &str) -> bool {
@@ -381,6 +441,71 @@ mod tests {
             ["-c", "user.name=Eve", "-c", "user.email=eve@localhost", "-c", "core.fsmonitor=false"];
         let done = Command::new("git").current_dir(directory).args(identity).args(args).output().unwrap();
         assert!(done.status.success(), "{args:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
+    /// A repository without one of its objects, which it promises to get by this setting; the file that its program
+    /// makes.
+    fn partial(folder: &Path, key: &str, value: &str) -> PathBuf {
+        let (app, ran) = (folder.join("app"), folder.join("ran"));
+        fs::create_dir_all(&app).unwrap();
+        prepare(&app, &["init", "--quiet"]);
+        fs::write(app.join("a.txt"), (0..400).map(|n| format!("{n}\n")).collect::<String>()).unwrap();
+        prepare(&app, &["add", "--all"]);
+        prepare(&app, &["commit", "--quiet", "-m", "begun"]);
+        // To see that the file was renamed and changed, git needs its former content.
+        fs::rename(app.join("a.txt"), app.join("b.txt")).unwrap();
+        fs::write(app.join("b.txt"), (0..401).map(|n| format!("{n}\n")).collect::<String>()).unwrap();
+        prepare(&app, &["add", "--all"]);
+        let object = line(app.as_path(), &["rev-parse", "HEAD:a.txt"]).unwrap();
+        fs::remove_file(app.join(".git/objects").join(&object[..2]).join(&object[2..])).unwrap();
+        for (key, value) in [
+            ("core.repositoryFormatVersion", "1"),
+            ("extensions.partialClone", "evil"),
+            ("remote.evil.promisor", "true"),
+            ("remote.evil.url", "ssh://nobody@localhost:1/x"),
+            ("protocol.ext.allow", "always"),
+            ("protocol.file.allow", "always"),
+            (key, &value.replace("RAN", &ran.display().to_string())),
+        ] {
+            prepare(&app, &["config", key, value]);
+        }
+        ran
+    }
+
+    /// Git fetches an object that it misses as soon as it compares files, by whatever program the repository names.
+    #[test]
+    fn no_program_fetches_what_a_shipped_repository_lacks() {
+        for (key, value) in [
+            ("remote.evil.url", "ext::sh -c touch% RAN"),
+            ("core.sshCommand", "touch RAN #"),
+            ("url.ext::sh -c touch% RAN% .insteadOf", "ssh://"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let key = key.replace("RAN", &folder.path().join("ran").display().to_string());
+            let ran = partial(folder.path(), &key, value);
+            let app = folder.path().join("app");
+            let status = |variables: Vec<(String, String)>| {
+                let mut git = Command::new("git");
+                git.args(["status", "--short"]).current_dir(&app).envs(variables).output().unwrap()
+            };
+            let found = programs_by_looking(&app);
+            assert!(found.iter().any(|(found, _)| found.eq_ignore_ascii_case(&key)), "{key}: {found:?}");
+            assert!(!ran.exists(), "{key}: finding it runs nothing");
+            status(variables_without_programs(&app, 0).collect());
+            assert!(!ran.exists(), "{key}");
+            // The same repository has it run: the file would have been there.
+            status(Vec::new());
+            assert!(ran.exists(), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_partial_clone_from_the_network_brings_no_program() {
+        for address in ["https://example.org/a.git", "git@example.org:a/b.git", "ssh://git@example.org/a"] {
+            let folder = tempfile::tempdir().unwrap();
+            partial(folder.path(), "remote.evil.url", address);
+            assert_eq!(programs_by_looking(&folder.path().join("app")), [], "{address}");
+        }
     }
 
     #[test]

@@ -263,7 +263,8 @@ impl Directory {
         }
         // Rapport's own files may be committed, and are then in the copied index.
         let forget = ["rm", "-r", "--force", "--cached", "--quiet", "--ignore-unmatch", "--"];
-        git(self.git_at(), index, &[&forget[..], &OURS[..]].concat())?;
+        let ours: Vec<_> = ours_in(&self.path).collect();
+        git(self.git_at(), index, &[&forget[..], &ours].concat())?;
         point(scratch.path());
         let tree = git(self.git_at(), index, &["write-tree"])?;
         point(scratch.path());
@@ -320,7 +321,7 @@ impl Directory {
             Extent::Directory => ".",
             Extent::Repository => ":/",
         };
-        let without = OURS.map(|ours| format!(":(exclude){ours}").into());
+        let without = ours_in(&self.path).map(|ours| format!(":(exclude){ours}").into());
         [OsString::from(all)].into_iter().chain(without)
     }
 
@@ -409,6 +410,16 @@ impl Workplace for Directory {
     fn apply(&self, _: &Merged, _: &ApplyTo, _: &str) -> Result<Vec<FileChange>, WorkerError> {
         Err(WorkerError::NotApart)
     }
+}
+
+/// Rapport's own files in a directory. Git refuses a path below a link, such as a `.claude` that is one: in a state there
+/// is only the link, and nothing below it.
+pub(super) fn ours_in(directory: &Path) -> impl Iterator<Item = &'static str> {
+    let is_below_link = |ours: &&str| {
+        let above = Path::new(ours).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());
+        above.into_iter().any(|above| directory.join(above).is_symlink())
+    };
+    OURS.into_iter().filter(move |ours| !is_below_link(ours))
 }
 
 /// Refuses a project whose directory does not exist.
@@ -650,6 +661,23 @@ mod tests {
         let changes = Directory::at(directory).changes(&baseline).unwrap();
         let paths: Vec<_> = changes.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["z.txt"]);
+    }
+
+    /// The CLI's directory may be a link, to a directory of the project or of the person.
+    #[test]
+    fn a_link_in_place_of_a_folder_of_ours_is_a_file_like_any_other() {
+        let project = tempfile::tempdir().unwrap();
+        let directory = project.path();
+        git(directory, None, &["init", "--quiet"]).unwrap();
+        fs::create_dir_all(directory.join("dotfiles/todos")).unwrap();
+        fs::write(directory.join("dotfiles/settings.json"), "{}").unwrap();
+        std::os::unix::fs::symlink("dotfiles", directory.join(".claude")).unwrap();
+        let place = Directory::at(directory);
+        let before = place.snapshot().unwrap().unwrap();
+        fs::write(directory.join("dotfiles/todos/plan.md"), "a plan\n").unwrap();
+        let changes = place.changes(&before).unwrap();
+        let paths: Vec<_> = changes.files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["dotfiles/todos/plan.md"]);
     }
 
     /// Text from others is data: a state in a log is never an option of git.

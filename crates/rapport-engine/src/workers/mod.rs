@@ -5,6 +5,7 @@
 #![cfg_attr(not(feature = "containers"), expect(dead_code, reason = "some of it is for containers alone"))]
 
 pub mod command;
+mod conflicts;
 pub mod container_kind;
 #[cfg(feature = "containers")]
 pub mod containers;
@@ -394,7 +395,7 @@ pub enum WorkerError {
     /// A nested repository contains work, which a merge of the files cannot include.
     #[error(
         "{0} has changes and is a git repository of its own, which cannot be taken over; commit and push them from \
-         {1}, or remove them there, then apply again",
+         {1}, or move them to another directory there or remove them, then apply again",
         paths.join(", "), workplace.display()
     )]
     RepositoryInside { paths: Vec<String>, workplace: PathBuf },

@@ -87,10 +87,11 @@ fn is_here(top: &Path, module: &CheckedOut) -> bool {
         && line(directory, &["cat-file", "-e", &commit]).is_ok()
 }
 
-/// Whether files of this repository differ from its commit. One that was never checked out has none.
+/// Whether files of this repository differ from its commit. One that was never checked out has none, so every file in
+/// its directory is new: no state contains it, because git takes the directory for a repository.
 fn is_dirty(repository: &Path) -> Result<bool, WorkerError> {
     if !repository.join(".git").exists() {
-        return Ok(false);
+        return Ok(repository.read_dir().is_ok_and(|mut found| found.next().is_some()));
     }
     Ok(!git(repository, None, &["status", "--porcelain", "--untracked-files=normal"])?.is_empty())
 }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use rapport_core::{ApplyTo, FileChange, Merged, NotMerged, SessionId};
 use rapport_durable::{self as durable, FolderLock, point};
 
+use super::conflicts::{Conflicts, MergedCommits};
 use super::git::{AT_ONCE, git, git_by_person, git_saying, is_new_enough, line};
 use super::local::{self, Directory, Scratch};
 use super::project_update::{self, WriteAhead};
@@ -59,6 +60,12 @@ pub(super) fn include_left_out(project: &Path, trust: &Trust) -> Option<String> 
 /// Why the list of changes is incomplete, as a clause, if these files of the work cannot be read.
 pub(super) fn left_unread(paths: &[String]) -> Option<String> {
     (!paths.is_empty()).then(|| format!("cannot read {}", paths.join(", ")))
+}
+
+/// Why the list of changes is incomplete, as a clause, if these nested repositories contain work.
+pub(super) fn left_nested(paths: &BTreeSet<PathBuf>) -> Option<String> {
+    let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
+    (!names.is_empty()).then(|| format!("changes in a git repository of its own are not listed: {}", names.join(", ")))
 }
 
 /// Refuses if files of the work cannot be read: applying the rest would remove the workplace, and those files with it.
@@ -203,21 +210,27 @@ impl Apart {
         is_new_enough()?;
         let from = self.project_here().state()?;
         let (ours, theirs) = (self.commit(&from, Some("HEAD"))?, self.commit(there, Some("HEAD"))?);
-        let base = format!("--merge-base={}", self.base()?);
-        let args =
-            ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", &base, &ours, &theirs];
+        let base = self.base()?;
+        let merge_base = format!("--merge-base={base}");
+        let args = ["merge-tree", "--write-tree", "-z", "--no-messages", &merge_base, &ours, &theirs];
         // From the top, so that the paths in the output are too.
-        let (code, out) = git_saying(&local::top(&self.project)?, &args, &[0, 1])?;
+        let top = local::top(&self.project)?;
+        let (code, out) = git_saying(&top, &args, &[0, 1])?;
         let mut fields = out.split(|byte| *byte == 0);
         let to = String::from_utf8_lossy(fields.next().unwrap_or_default()).into_owned();
-        let inside = self.project_here().inside()?;
-        let paths = fields.filter(|path| !path.is_empty()).map(|path| Path::new(OsStr::from_bytes(path)));
-        let conflicts: BTreeSet<_> = paths.map(|path| local::seen_from(&inside, path)).collect();
-        let conflicts = conflicts.into_iter().collect();
-        if code == 0 || with_conflicts {
-            return Ok(Ok(Merged { from, to, conflicts }));
+        if code == 0 {
+            return Ok(Ok(Merged { from, to, ..Merged::default() }));
         }
-        Ok(Err(NotMerged { conflicts, ..NotMerged::default() }))
+        let found = Conflicts::parse(fields);
+        let inside = self.project_here().inside()?;
+        let conflicts = found.paths().map(|path| local::seen_from(&inside, path)).collect();
+        if !with_conflicts {
+            return Ok(Err(NotMerged { conflicts, ..NotMerged::default() }));
+        }
+        let commits = MergedCommits { base: &base, project: &ours, work: &theirs };
+        let settled = found.settle(&top, &to, &commits, &self.session)?;
+        let versions = settled.versions.iter().map(|path| local::seen_from(&inside, path)).collect();
+        Ok(Ok(Merged { from, to: settled.tree, conflicts, versions }))
     }
 
     /// Applies a merge to the project. If the work is to be committed and cannot be, no file changes either.

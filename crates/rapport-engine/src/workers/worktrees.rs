@@ -18,7 +18,7 @@ use rapport_durable::{self as durable, point};
 use super::git::{git, is_new_enough, line};
 use super::local::{self, Directory};
 use super::process::{KeptProcess, Launch};
-use super::separate_work::{Apart, all_was_read, left_unread, lock, make_folder, prefix, remove_last};
+use super::separate_work::{Apart, all_was_read, left_nested, left_unread, lock, make_folder, prefix, remove_last};
 use super::{
     NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, repositories,
 };
@@ -363,7 +363,10 @@ impl Workplace for Tree {
     fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
         let read = self.there.read_state(&[])?;
         let files = self.there.files_between(since, &read.state)?;
-        Ok(Changes { files, result: Some(read.state), unknown: left_unread(&read.unread) })
+        let nested = repositories::with_work(&self.root, &self.apart.base()?, &read.state)?;
+        let unknown: Vec<_> = left_unread(&read.unread).into_iter().chain(left_nested(&nested)).collect();
+        let unknown = (!unknown.is_empty()).then(|| unknown.join("; "));
+        Ok(Changes { files, result: Some(read.state), unknown })
     }
 
     fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {

@@ -61,7 +61,8 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let files = files(&store, &id)?;
     if common.json {
         return say_json(&json!({
-            "session": id, "state": "applied", "files": files, "conflicts": ended.conflicts, "to": to,
+            "session": id, "state": "applied", "files": files, "conflicts": ended.conflicts,
+            "versions": ended.versions, "to": to,
             "overlaps": others.iter().map(|(other, files)| json!({ "session": other, "files": files })).collect::<Vec<_>>(),
         }));
     }
@@ -83,9 +84,13 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         say(format_args!("  conflict  {}", safe::line(file)))?;
     }
     if !ended.conflicts.is_empty() {
-        say(
-            "Both sides changed these. Merge them by hand; the same lines are marked with <<<<<<< and >>>>>>>.",
-        )?;
+        say("Both sides changed these. Merge them by hand; lines that both changed are marked with <<<<<<< and >>>>>>>.")?;
+    }
+    for file in &ended.versions {
+        say(format_args!("  version   {}", safe::line(file)))?;
+    }
+    if !ended.versions.is_empty() {
+        say("These are the agent's versions of files whose lines cannot be merged. Keep one of the two.")?;
     }
     handover::tell_left(&place, &id, &ended)
 }

@@ -32,6 +32,8 @@ const HARMLESS: [&str; 10] = [
 ];
 /// Files of instructions in a project, in the CLI's order.
 const INSTRUCTIONS: [&str; 3] = ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md"];
+/// The names of such files, which the CLI also reads in subdirectories.
+const INSTRUCTION_NAMES: [&str; 2] = ["CLAUDE.md", "CLAUDE.local.md"];
 /// The maximum number and size of files to read. More or larger ones cannot be trusted.
 const MOST_FILES: usize = 1000;
 const LARGEST: u64 = 1024 * 1024;
@@ -74,8 +76,34 @@ pub fn brought(directory: &Path, own: &Own) -> Vec<Brought> {
         }
         others(&folder, FOLDER, &mut found);
     }
+    found.extend(links_out(directory));
     found.extend(git_programs(directory));
     found
+}
+
+/// Instructions that are links out of the project. The CLI follows them and sends what they lead to, such as a private
+/// key, to the model. It also reads those of subdirectories, as soon as the agent reads a file there.
+fn links_out(directory: &Path) -> Vec<Brought> {
+    let Ok(directory) = directory.canonicalize() else { return Vec::new() };
+    // What git ignores is read by the CLI too.
+    let mut walk = ignore::WalkBuilder::new(&directory);
+    walk.standard_filters(false).filter_entry(|entry| entry.file_name() != ".git").sort_by_file_path(Ord::cmp);
+    let links = walk.build().flatten().filter(ignore::DirEntry::path_is_symlink);
+    let brought = links.filter_map(|entry| {
+        let name = entry.path().strip_prefix(&directory).ok().filter(|name| is_instruction(name))?;
+        let target = entry.path().canonicalize().ok().filter(|target| !target.starts_with(&directory))?;
+        let leads = format!("it is a link to {}, which the agent would send to the model", target.display());
+        Some(Brought::new(name.display().to_string(), leads.as_bytes(), vec![leads.clone()]))
+    });
+    brought.take(MOST_FILES).collect()
+}
+
+/// Whether the CLI reads a path of the project as instructions, or finds instructions below it.
+fn is_instruction(path: &Path) -> bool {
+    let names: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
+    let is_file = names.last().is_some_and(|name| INSTRUCTION_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)));
+    // A directory that holds the CLI's own may be a link itself.
+    is_file || names.iter().any(|name| name == FOLDER)
 }
 
 /// The programs that git runs as soon as the CLI reads the repository. A clone has none; a repository from an archive
@@ -371,6 +399,29 @@ mod tests {
         let found = brought(app, &Own::default());
         let names: Vec<_> = found.iter().map(|one| (one.name.as_str(), &one.digest)).collect();
         assert_eq!(names, [(".mcp.json", &None), (".claude/settings.json", &None)]);
+    }
+
+    /// The CLI follows links, so a clone could have a file of the person sent to the model.
+    #[test]
+    fn instructions_that_lead_out_of_the_project_are_brought() {
+        for name in ["CLAUDE.md", "src/CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/x.md", ".claude", "src/.claude/rules"]
+        {
+            let folder = tempfile::tempdir().unwrap();
+            let app = folder.path().join("app");
+            write(&folder.path().join("private/secret"), "a secret\n");
+            write(&app.join("src/main.rs"), "");
+            let link = |to: PathBuf, name: &str| {
+                fs::create_dir_all(app.join(name).parent().unwrap()).unwrap();
+                std::os::unix::fs::symlink(to, app.join(name)).unwrap();
+            };
+            link(app.join("src/main.rs"), "docs/CLAUDE.md");
+            assert_eq!(brought(&app, &Own::default()), [], "a link within the project");
+            link(folder.path().join("private"), name);
+            let found = brought(&app, &Own::default());
+            let names: Vec<_> = found.iter().map(|one| one.name.as_str()).collect();
+            assert!(names.contains(&name), "{name}: {names:?}");
+            assert!(found.iter().any(|one| one.says.join("").contains("private")), "{found:?}");
+        }
     }
 
     #[test]

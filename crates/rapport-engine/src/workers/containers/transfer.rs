@@ -74,6 +74,12 @@ rm -f "$GIT_INDEX_FILE.lock"
 cp -p "$known" "$GIT_INDEX_FILE"
 trap 'rm -f "$GIT_INDEX_FILE"' EXIT
 cd "project/$inside"
+for ours in "$@"; do
+  shift
+  # Git refuses a path below a link.
+  case $ours in */*) [ ! -L "${ours%/*}" ] || continue;; esac
+  set -- "$@" ":(exclude)$ours"
+done
 all() { git -c core.hooksPath=/dev/null -c core.fsmonitor=false add --all --ignore-errors -- :/ "$@"; }
 add() {
   for try in 1 2 3 4 5 6 7 8 9 10; do
@@ -108,7 +114,8 @@ mv -f "$GIT_INDEX_FILE" "$known""#;
 const NESTED: &str = r#"export GIT_DIR=$PWD/base.git GIT_WORK_TREE=$PWD/project GIT_INDEX_FILE=$PWD/base.git/work
 cd project && git -c core.fsmonitor=false ls-files -z --others --exclude-standard || exit
 git ls-files --stage -z | tr '\0' '\n' | grep '^160000 ' | cut -f 2- | while IFS= read -r path; do
-  [ -e "$path/.git" ] || continue
+  # Not checked out: git takes the directory for a repository, so no patch has a file in it.
+  [ -e "$path/.git" ] || { [ -z "$(ls -A "$path" 2>&1)" ] || printf '%s/\0' "$path"; continue; }
   changed=$(unset GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE; git -C "$path" -c core.fsmonitor=false status --porcelain 2>&1)
   [ -z "$changed" ] || printf '%s/\0' "$path"
 done"#;
@@ -342,8 +349,7 @@ pub(super) fn work(container: &Arc<Container>, apart: &Apart, inside: &str) -> R
     let base = format!("{}^{{tree}}", apart.base()?);
     let inside = if inside.is_empty() { "." } else { inside }.to_owned();
     let outcome = container::wait(container, |container| async move {
-        let without = OURS.map(|ours| format!(":(exclude){ours}"));
-        let args = [base.as_str(), &inside].into_iter().chain(without.iter().map(String::as_str));
+        let args = [base.as_str(), &inside].into_iter().chain(OURS);
         container.script(TELL, &args.collect::<Vec<_>>()).await
     })?;
     match outcome.code {

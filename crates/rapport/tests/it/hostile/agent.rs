@@ -146,6 +146,81 @@ fn nothing_of_a_shipped_git_runs_before_trust(variable: &str) {
     }
 }
 
+/// A shipped `.git` that lacks an object, and promises to get it by a program: git fetches it when it compares files,
+/// which older CLIs have it do as soon as they start, and newer ones when the model asks for the status.
+fn nothing_of_a_shipped_git_is_fetched_before_trust(variable: &str) {
+    let status = Response::default().tool("toolu_status", "Bash", json!({ "command": "git status --short" }));
+    let says = |text: &str| Response::default().text(text);
+    let script = Script::default().say(status).say(says("A plan.")).say(says("It is done."));
+    let Some((clone, _model)) = world_with(variable, script) else { return };
+    let git = |args: &[&str]| clone.project.git(args);
+    clone.brings("a.txt", (0..400).map(|n| format!("{n}\n")).collect::<String>());
+    git(&["add", "--all"]);
+    git(&["commit", "--quiet", "-m", "Files"]);
+    git(&["mv", "a.txt", "b.txt"]);
+    clone.brings("b.txt", (0..401).map(|n| format!("{n}\n")).collect::<String>());
+    git(&["add", "--all"]);
+    let object = git(&["rev-parse", "HEAD:a.txt"]);
+    let (folder, name) = object.trim_end().split_at(2);
+    std::fs::remove_file(clone.project.root().join(".git/objects").join(folder).join(name)).unwrap();
+    let program = clone.mark("fetch").replace(' ', "% ");
+    for (key, value) in [
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "evil"),
+        ("remote.evil.promisor", "true"),
+        ("remote.evil.url", &format!("ext::{program}")),
+        ("protocol.ext.allow", "always"),
+    ] {
+        git(&["config", key, value]);
+    }
+    let said = plan(&clone);
+    assert_eq!(clone.marks(), [""; 0], "{said}");
+    assert!(said.contains("the agent is started without .git/config"), "{said}");
+    clone.project.rapport(&["trust", "--yes"]).check(0, "remote.evil.url runs: ext::");
+}
+
+#[test]
+fn nothing_is_fetched_by_a_shipped_git() {
+    nothing_of_a_shipped_git_is_fetched_before_trust("RAPPORT_TEST_CLAUDE");
+}
+
+#[test]
+fn nothing_is_fetched_by_a_shipped_git_on_2_1_197() {
+    nothing_of_a_shipped_git_is_fetched_before_trust("RAPPORT_TEST_CLAUDE_2_1_197");
+}
+
+#[test]
+fn nothing_is_fetched_by_a_shipped_git_on_2_1_90() {
+    nothing_of_a_shipped_git_is_fetched_before_trust("RAPPORT_TEST_CLAUDE_2_1_90");
+}
+
+/// The CLI follows a link in place of the project's instructions, and would send what it leads to.
+fn no_file_outside_of_a_clone_is_sent(variable: &str) {
+    for name in ["CLAUDE.md", ".claude/CLAUDE.md", "CLAUDE.local.md", ".claude/rules/secret.md"] {
+        let Some((clone, model)) = world(variable) else { return };
+        let secret = clone.project.path("home/secret.txt");
+        std::fs::write(&secret, "the word is swordfish\n").unwrap();
+        let link = clone.project.root().join(name);
+        std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(&secret, link).unwrap();
+        let said = plan(&clone);
+        assert!(!model.seen().is_empty(), "it was asked: {said}");
+        let leaked = model.seen().iter().any(|request| request.to_string().contains("swordfish"));
+        assert!(!leaked, "{name} was followed");
+        assert!(said.contains(&format!("the agent is started without {name}")), "{said}");
+    }
+}
+
+#[test]
+fn no_link_of_a_clone_is_followed() {
+    no_file_outside_of_a_clone_is_sent("RAPPORT_TEST_CLAUDE");
+}
+
+#[test]
+fn no_link_of_a_clone_is_followed_on_2_1_197() {
+    no_file_outside_of_a_clone_is_sent("RAPPORT_TEST_CLAUDE_2_1_197");
+}
+
 #[test]
 fn programs_of_a_shipped_git_do_not_run() {
     nothing_of_a_shipped_git_runs_before_trust("RAPPORT_TEST_CLAUDE");

@@ -286,7 +286,52 @@ fn conflicts_are_named_by_file_and_marked_only_where_asked_for() {
     let applied: serde_json::Value = project.json(&["apply", "paint", "--json"]);
     assert_eq!(applied["conflicts"], serde_json::json!(["long.txt"]));
     let marked = project.file("long.txt");
-    assert!(marked.contains("<<<<<<<") && marked.contains("dix\n") && marked.contains("ten\n"), "{marked}");
+    let (begin, end) = ("<<<<<<< the project\n", format!(">>>>>>> {}\n", project.session()));
+    assert!(marked.contains(begin) && marked.contains("dix\n") && marked.contains("ten\n"), "{marked}");
+    assert!(marked.contains(&end), "{marked}");
+}
+
+/// Lines of binary files and links cannot be marked: what the agent made of them is put beside the project's version
+/// before its workplace goes.
+#[test]
+fn no_version_of_a_file_is_lost_where_lines_cannot_be_marked() {
+    const CHANGES: &str = r"printf 'work\000' > pixels.bin; ln -sfn long.txt link; echo mine >> gone.txt; rm kept.txt";
+    let project = Project::with_scenario(&WORK.replace("rm gone.txt; ls -a > seen.txt", CHANGES));
+    let write = |path: &str, content: &[u8]| std::fs::write(project.root().join(path), content).unwrap();
+    let link = |to: &str| {
+        let _ = std::fs::remove_file(project.root().join("link"));
+        std::os::unix::fs::symlink(to, project.root().join("link")).unwrap();
+    };
+    write("pixels.bin", b"plain\0");
+    for path in ["gone.txt", "kept.txt"] {
+        write(path, b"gone\n");
+    }
+    write("long.txt", LONG.as_bytes());
+    link("gone.txt");
+    project.git(&["add", "--all"]);
+    project.git(&["commit", "--quiet", "-m", "Files"]);
+    work(&project);
+    write("pixels.bin", b"project\0");
+    write("kept.txt", b"the project's\n");
+    std::fs::remove_file(project.root().join("gone.txt")).unwrap();
+    link("kept.txt");
+    let session = project.session();
+    let (pixels, other_link) = (format!("pixels.bin.{session}"), format!("link.{session}"));
+    project
+        .rapport(&["apply", "paint", "--with-conflicts"])
+        .check(0, &format!("version   {pixels}"))
+        .check(0, &format!("version   {other_link}"))
+        .check(0, "Keep one of the two.");
+    assert_eq!(project.file("pixels.bin"), "project\0");
+    assert_eq!(project.file(&pixels), "work\0");
+    let leads_to = |name: &str| std::fs::read_link(project.root().join(name)).unwrap();
+    assert_eq!((leads_to("link"), leads_to(&other_link)), ("kept.txt".into(), "long.txt".into()));
+    assert_eq!(project.file("kept.txt"), "the project's\n", "the agent only removed it");
+    assert_eq!(project.file("gone.txt"), "gone\nmine\n", "the project only removed it");
+    let applied: serde_json::Value = project.json(&["apply", "paint", "--json"]);
+    assert_eq!(applied["versions"], serde_json::json!([other_link, pixels]));
+    project.rapport(&["undo", "paint", "--yes"]).check(0, "");
+    assert!(!project.root().join(&pixels).exists());
 }
 
 #[test]
@@ -324,6 +369,7 @@ fn work_in_a_repository_within_it_is_never_dropped() {
     for (command, named) in [
         (format!("{get} && cd library && {commit}"), Some("library")),
         (format!("{get} && echo painted > library/paint.txt"), Some("library")),
+        ("echo painted > library/paint.txt".to_owned(), Some("library")),
         (format!("git init --quiet tool && cd tool && {commit}"), Some("tool")),
         ("git init --quiet tool && echo painted > tool/paint.txt".to_owned(), Some("tool")),
         (get.to_owned(), None),
@@ -351,7 +397,7 @@ invocations:
             continue;
         };
         applied.check(1, &format!("{named} has changes")).check(1, "Nothing was changed.");
-        assert!(worktree.join(named).join(".git").exists(), "{command}");
+        assert!(worktree.join(named).read_dir().unwrap().next().is_some(), "{command}");
         assert!(!project.root().join("new.txt").exists(), "{command}");
         std::fs::remove_dir_all(worktree.join(named)).unwrap();
         std::fs::create_dir(worktree.join(named)).unwrap();
