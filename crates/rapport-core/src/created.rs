@@ -58,6 +58,9 @@ pub struct Created {
     /// Whether it is a lead: its agent has Rapport's own tools, and is asked first in the sessions that it leads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lead: bool,
+    /// Whether another user of a channel began it, and not the person whose machine this is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_other_user: bool,
     /// The id of the request in its channel: repeating a request does not begin a second session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
@@ -83,6 +86,7 @@ impl Created {
             assignment: None,
             lead: None,
             is_lead: false,
+            is_of_other_user: false,
             request: None,
         }
     }

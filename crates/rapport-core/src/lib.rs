@@ -87,6 +87,7 @@ mod project;
 pub mod prompt;
 mod question;
 mod question_round;
+pub mod quick_task;
 mod quiet_hours;
 mod refusal;
 mod session;

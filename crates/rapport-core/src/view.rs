@@ -531,9 +531,15 @@ impl Session {
         }
     }
 
-    /// The route of a question, if the session has a lead.
+    /// The route of a question, if the session has a lead, or others are asked after the person.
     pub fn way(&self, question: &QuestionId) -> Option<WayView> {
         self.shared.routes.of(question).map(|route| route.view(&self.shared.created.terms.routing))
+    }
+
+    /// Until when others than the person of this session are not asked a question; `None` if they are. When that time is
+    /// over they are asked, even if no process runs the session and has stored that.
+    pub fn withheld_until(&self, question: &QuestionId) -> Option<Timestamp> {
+        self.shared.withheld_until(question)
     }
 
     /// The answer that a person gave to the same question before, for an open question.

@@ -311,9 +311,9 @@ impl Board {
             return Some(presenter);
         }
         state.unreadable.remove(id);
-        state.waiting += summary.waiting.len();
+        state.waiting += summary.waiting_count();
         let before_it = state.summaries.insert(id.clone(), summary);
-        state.waiting -= before_it.map_or(0, |summary| summary.waiting.len());
+        state.waiting -= before_it.map_or(0, |summary| summary.waiting_count());
         if looked || is_active || before.is_some() {
             state.keep(id, presenter.clone());
         }

@@ -61,6 +61,8 @@ pub(crate) struct Waiting {
     pub(crate) at: Timestamp,
     /// Whether it is with a lead, which may answer it as well.
     pub(crate) is_for_leads: bool,
+    /// Until when only another user is asked, who began the session in a channel of their own.
+    pub(crate) withheld_until: Option<Timestamp>,
     /// The answer that a lead drafted, on one line.
     pub(crate) draft: Option<String>,
 }
@@ -124,6 +126,13 @@ impl Summary {
             has_more_words,
             waiting,
         }
+    }
+}
+
+impl Summary {
+    /// How many things wait in it for the people at the page.
+    pub(crate) fn waiting_count(&self) -> usize {
+        self.waiting.iter().filter(|waiting| waiting.withheld_until.is_none()).count()
     }
 }
 
@@ -197,7 +206,8 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
         };
         let (question, at) = (focus.question.clone(), focus.at);
         let title = short(&plain(&title));
-        return Some(Waiting { kind, question, round: None, title, at, is_for_leads: false, draft: None });
+        let (is_for_leads, withheld_until, draft) = (false, None, None);
+        return Some(Waiting { kind, question, round: None, title, at, is_for_leads, withheld_until, draft });
     }
     let item = session
         .rounds()
@@ -220,9 +230,10 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
         Purpose::Budget { .. } => (WaitingKind::Money, short(&question.text)),
     };
     let is_for_leads = session.way(&question.id).is_some_and(|way| way.to == Recipient::Lead);
+    let withheld_until = session.withheld_until(&question.id).filter(|_| session.created().is_of_other_user);
     let draft = session.draft(&question.id).map(|draft| short(&draft.answer));
     let (question, round) = (question.id.clone(), Some(focus.round));
-    Some(Waiting { kind, question, round, title, at: focus.at, is_for_leads, draft })
+    Some(Waiting { kind, question, round, title, at: focus.at, is_for_leads, withheld_until, draft })
 }
 
 /// A failure that a person has to look at, or work that a person has to apply or discard.
@@ -234,6 +245,7 @@ fn stuck(view: &View) -> Option<Waiting> {
         title: short(title),
         at: view.updated_at,
         is_for_leads: false,
+        withheld_until: None,
         draft: None,
     };
     if let Some(why) = &view.failure {

@@ -422,6 +422,7 @@ impl Workspace {
             }),
             max_rounds: settings.max_rounds,
             policy: settings.lead_policy,
+            quick_tasks: settings.quick_tasks,
         }
     }
 

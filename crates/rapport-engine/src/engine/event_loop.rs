@@ -227,7 +227,7 @@ impl EventLoop {
             let original = created.assignment.as_ref().and_then(|said| said.original_task.clone());
             let words = original.unwrap_or_else(|| created.task.clone());
             let begin = async {
-                leads::check_lead(&*store, &created).await?;
+                let created = leads::with_lead(&*store, created).await?;
                 let facts = match &first {
                     Some(batch) => Session::begin_with(created, batch)?,
                     None => Session::begin(created)?,

@@ -50,7 +50,7 @@ fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
 
 impl ChatState {
     /// Handles a button of a card about a turn.
-    pub(super) fn press_turn(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
+    pub(super) fn on_turn_tap(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
         let Some(turn) = self.sessions.turn(&key.session, &card.folder).cloned() else {
             return self.effects.finish(tap.ticket);
         };

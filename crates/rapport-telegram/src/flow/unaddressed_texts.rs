@@ -71,7 +71,7 @@ impl ChatState {
     }
 
     /// Begins something new with the text that the tapped message replies to. Further taps have no effect.
-    pub(super) fn begin_new(&mut self, tap: Tap) {
+    pub(super) fn on_begin_new(&mut self, tap: Tap) {
         let Some(Quoted { message, text }) = tap.about.clone() else {
             return self.effects.only_answer(tap, NO_TEXT);
         };

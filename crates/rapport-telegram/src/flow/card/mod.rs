@@ -23,7 +23,7 @@ pub use ending::{
     offered_files, steps, stopped, sure, working,
 };
 pub use list::{Lately, Waiting, help, waiting, which};
-pub use question::{is_listed, is_no, lead_line, other_way, whole};
+pub use question::{is_listed, is_no, lead_line, other_way, whole, withheld};
 pub use summary::edit_menu;
 pub use turn::skip_or_new;
 

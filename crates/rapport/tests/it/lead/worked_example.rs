@@ -15,16 +15,16 @@ use crate::support::project::Project;
 use crate::support::pty::Pty;
 
 /// The task as the person gives it, after which its session is named.
-const TASK: &str = "implement user authentication";
+pub(super) const TASK: &str = "implement user authentication";
 /// The task as the lead enriches it.
 const PROMPT: &str =
     "Implement user authentication with passkeys for the whole web shop, its API and its admin pages";
 
 /// The question by which the lead asks its person about that of the worker. A call of Rapport's own tools is a question
 /// as well, which a rule answers: there are three before it, besides the three of the planning.
-const ASKED_LATER: &str = "q7";
+pub(super) const ASKED_LATER: &str = "q7";
 
-fn named(words: &str) -> SessionId {
+pub(super) fn named(words: &str) -> SessionId {
     SessionId::new(format!("{}-{}", jiff::Timestamp::now().strftime("%Y%m%d"), slug::part(words)))
 }
 
@@ -59,7 +59,7 @@ fn answer_all(screen: &mut Pty, until: &str) {
 }
 
 /// What the lead and the worker say.
-fn script(lead: &SessionId, worker: &SessionId) -> Script {
+pub(super) fn script(lead: &SessionId, worker: &SessionId) -> Script {
     let answers = json!([{ "question": "Which method?", "answer": "Passkeys" }]);
     let start = json!({
         "project": "juzi", "prompt": PROMPT,

@@ -1,0 +1,155 @@
+//! `rapport task --detach`: `rapport serve` runs the lead that plans the task, its questions, and the agent that it
+//! starts, whoever is killed.
+
+use std::process::Child;
+use std::time::Duration;
+
+use rapport_core::{Event, PlannedAction, PlanningRequest, SessionId, View};
+
+use super::facts;
+use super::worked_example::{ASKED_LATER, TASK, named, script};
+use crate::crash::terminal::every_point;
+use crate::support::model::{Model, offline};
+use crate::support::needs;
+use crate::support::patience::wait_for;
+use crate::support::project::Project;
+
+/// A lead that only talks.
+const TALKS: &str =
+    "version: 1\nname: talks\ninvocations:\n  - result: \"I look at it.\"\n  - result: \"And at that.\"\n";
+
+fn kill(mut serving: Child) {
+    serving.kill().unwrap();
+    serving.wait().unwrap();
+}
+
+/// Waits until a session has this question.
+fn wait_asked(project: &Project, id: &SessionId, question: &str) {
+    wait_for(question, || {
+        let shown = project.rapport(&["status", "--json", id.as_str()]);
+        let view: View = serde_json::from_slice(&shown.0.stdout).ok()?;
+        view.questions.iter().any(|open| open.id.as_str() == question).then_some(())
+    });
+}
+
+fn answer(project: &Project, id: &SessionId, question: &str, value: &str) {
+    project.rapport(&["answer", id.as_str(), "--question", question, value]).check(0, "Answered.");
+}
+
+/// LEAD-2, LEAD-22, LEAD-32: the worked example, detached, with the real CLI as lead and as worker. `serve` is killed at
+/// the lead's questions and at that of the worker; the person answers while nothing runs.
+#[test]
+fn lead_22_a_detached_task_is_planned_and_done_under_serve_wherever_it_is_killed() {
+    let Some(program) = needs::claude() else { return };
+    let request = PlanningRequest {
+        action: PlannedAction::Start,
+        project: "juzi".into(),
+        task: TASK.into(),
+        worktree: false,
+        refresh: false,
+    };
+    let (lead, worker) = (named(&request.text()), named(TASK));
+    let model = Model::play(script(&lead, &worker));
+    let url = format!("http://{}", model.address());
+    let project = Project::called("juzi", &program.display().to_string());
+    let project = offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+    let project = project.set("RAPPORT_LEAD_POLICY", "auto").set("RAPPORT_LEAD_TIME", "10m");
+    let project = project.set("RAPPORT_MCP_LISTEN", "127.0.0.1:0");
+    let root = project.root();
+    project.rapport(&["project", "add", "juzi", root.to_str().unwrap()]).check(0, "");
+    project
+        .rapport(&["task", "juzi", "--detach", TASK])
+        .check(0, "A `rapport serve` of this project runs it");
+    assert!(
+        facts(&project, &lead).iter().all(|fact| !matches!(fact, Event::Connected { .. })),
+        "nothing runs"
+    );
+    let serving = project.spawn(&["serve"]);
+    wait_asked(&project, &lead, "q3");
+    kill(serving);
+    for (question, value) in [("q3", "Passkeys"), ("q4", "SQLite"), ("q5", "Everybody")] {
+        answer(&project, &lead, question, value);
+    }
+    let serving = project.spawn(&["serve"]);
+    // The worker's question comes to the lead, which asks its person.
+    wait_asked(&project, &lead, ASKED_LATER);
+    kill(serving);
+    project.wait_alone(Duration::from_secs(20));
+    answer(&project, &lead, ASKED_LATER, "Yes");
+    let serving = project.spawn(&["serve"]);
+    wait_asked(&project, &worker, "confirm");
+    kill(serving);
+    answer(&project, &worker, "confirm", "confirm");
+    let serving = project.spawn(&["serve"]);
+    wait_for("the end of the work", || {
+        facts(&project, &worker).iter().any(|fact| matches!(fact, Event::Reported { .. })).then_some(())
+    });
+    wait_for("the lead's last words", || {
+        let ended = |fact: &Event| matches!(fact, Event::TurnEnded { result, .. } if result == "People can log in now.");
+        facts(&project, &lead).iter().any(ended).then_some(())
+    });
+    kill(serving);
+    let begun = facts(&project, &worker).iter().filter(|fact| matches!(fact, Event::Created(_))).count();
+    assert_eq!((begun, project.store().list().unwrap().len()), (1, 2), "one lead, one worker");
+    // The next one finds that nothing is left to do.
+    let serving = project.spawn(&["serve"]);
+    wait_for("the note to be gone", || notes(&project).is_empty().then_some(()));
+    kill(serving);
+}
+
+/// The names of the notes about detached sessions.
+fn notes(project: &Project) -> Vec<String> {
+    let folders = std::fs::read_dir(project.path("home/.rapport/detached")).into_iter().flatten().flatten();
+    let notes = folders.flat_map(|folder| std::fs::read_dir(folder.path()).unwrap().flatten());
+    notes.map(|note| note.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn has_spoken(project: &Project, id: &SessionId, times: usize) -> Option<()> {
+    let ended = facts(project, id).iter().filter(|fact| matches!(fact, Event::TurnEnded { .. })).count();
+    (ended >= times).then_some(())
+}
+
+/// kill -9 around every durable write of the command: the task is stored and `serve` runs it, or nothing is stored.
+/// Nothing is begun twice.
+#[test]
+fn a_detached_task_survives_a_kill_around_every_write() {
+    let points = every_point(|point| {
+        let project = Project::with_scenario(TALKS).set("RAPPORT_MCP_LISTEN", "127.0.0.1:0");
+        let root = project.root();
+        project.rapport(&["project", "add", "juzi", root.to_str().unwrap()]).check(0, "");
+        let trial = [("RAPPORT_TRIAL_WRITES", point.to_string())];
+        let command = |words: &[&str], env: &[(&str, String)]| {
+            let mut command = project.command();
+            command.args(words).envs(env.iter().map(|(name, value)| (name, value)));
+            command.output().unwrap().status
+        };
+        let task = ["task", "juzi", "--detach", "implement dark mode"];
+        let is_killed = command(&task, &trial).code().is_none();
+        let stored = project.store().list().unwrap();
+        assert!(stored.len() <= 1, "point {point}: {stored:?}");
+        let serving = project.spawn(&["serve"]);
+        if stored.is_empty() {
+            assert!(is_killed, "point {point}");
+            assert!(command(&task, &[]).success(), "point {point}");
+        }
+        let lead = project.session();
+        wait_for("the lead's words", || has_spoken(&project, &lead, 1));
+        kill(serving);
+        // A second task for the same lead, killed at the same point.
+        let second = ["task", "juzi", "--detach", "add a footer"];
+        let is_killed_again = command(&second, &trial).code().is_none();
+        let heard = |fact: &Event| matches!(fact, Event::Heard { text, .. } if text.contains("add a footer"));
+        let is_stored = facts(&project, &lead).iter().any(heard);
+        assert!(is_stored || is_killed_again, "point {point}");
+        if is_stored {
+            let serving = project.spawn(&["serve"]);
+            wait_for("the second words", || has_spoken(&project, &lead, 2));
+            kill(serving);
+        }
+        let told = facts(&project, &lead).iter().filter(|fact| heard(fact)).count();
+        assert!(told <= 1, "point {point}: it was told {told} times");
+        assert_eq!(project.store().list().unwrap(), [lead], "point {point}");
+        is_killed
+    });
+    assert!(points >= 8, "{points} points");
+}
