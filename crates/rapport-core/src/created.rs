@@ -93,6 +93,12 @@ impl Created {
 }
 
 impl Created {
+    /// The task as the person gave it, without what was added to it. The session is named after it.
+    pub fn original_task(&self) -> &str {
+        let original = self.assignment.as_ref().and_then(|said| said.original_task.as_deref());
+        original.unwrap_or(&self.task)
+    }
+
     /// Whether the agent works apart from the project's directory, so that its work has to be applied or discarded.
     pub fn works_apart(&self) -> bool {
         self.apart.unwrap_or_else(|| !is_local(&self.worker))

@@ -296,6 +296,10 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+    use rapport_core::routing::{Class, Hop};
+    use rapport_core::{Asker, By, CallId, ConversationId, Created, Entry, Event as Fact, Question, TurnId};
+
     use super::*;
 
     #[test]
@@ -313,6 +317,50 @@ mod tests {
         let found = excerpt(&text, &["answer".to_owned()]).unwrap();
         assert!(found.starts_with('…') && found.ends_with("The Answer is <b><U+202E> 42"), "{found}");
         assert_eq!(excerpt(&text, &["nowhere".to_owned()]), None);
+    }
+
+    /// The people at the page are asked after another user who began the session; what waits for them is counted.
+    #[test]
+    fn what_another_user_is_asked_first_waits_for_nobody_here() {
+        let question = Question {
+            id: QuestionId::new("q1"),
+            text: "Which colour?".into(),
+            header: None,
+            options: Vec::new(),
+            multi: false,
+            free_text: true,
+            purpose: Purpose::Clarify,
+        };
+        let asked = |is_of_other_user: bool, to: Recipient| {
+            let by = By::Person { channel: "telegram".into(), id: "77".into() };
+            let created = Created::new("paint".into(), "/app".into(), ConversationId::new("c"), by);
+            let mut created = Created { is_of_other_user, ..created };
+            created.terms.routing.person_time = Some(SignedDuration::from_mins(30));
+            let asker = Asker::Agent { turn: TurnId(1), call: CallId::new("call"), parkable: true };
+            let facts = vec![
+                Fact::Created(created),
+                Fact::Asked { round: RoundId(1), asker, questions: vec![question.clone()] },
+                Fact::Routed {
+                    question: question.id.clone(),
+                    to,
+                    class: Class::Clarification,
+                    why: Hop::First,
+                },
+            ];
+            let entry = Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts };
+            let presenter = Presenter::open(&entry).unwrap();
+            Summary::of(&SessionId::new("s"), &presenter, "app".into(), &TimeZone::UTC)
+        };
+        let until = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(30);
+        for (is_of_other_user, to, withheld_until, count) in [
+            (true, Recipient::Person, Some(until), 0),
+            (true, Recipient::Others, None, 1),
+            (false, Recipient::Person, None, 1),
+        ] {
+            let summary = asked(is_of_other_user, to);
+            let [waiting] = &summary.waiting[..] else { panic!("{summary:?}") };
+            assert_eq!((waiting.withheld_until, summary.waiting_count()), (withheld_until, count), "{to:?}");
+        }
     }
 
     #[test]

@@ -223,9 +223,7 @@ impl EventLoop {
             self.done_to.clone(),
         );
         tokio::spawn(async move {
-            // The session's id is derived from the original task, without additions.
-            let original = created.assignment.as_ref().and_then(|said| said.original_task.clone());
-            let words = original.unwrap_or_else(|| created.task.clone());
+            let words = created.original_task().to_owned();
             let begin = async {
                 let created = leads::with_lead(&*store, created).await?;
                 let facts = match &first {

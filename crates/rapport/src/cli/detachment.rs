@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{Act, By, Created, Event, Origin, Session, SessionId, View};
+use rapport_core::{Act, By, Created, Event, Origin, Session, SessionId};
 use rapport_door::{Sessions, Update};
 use rapport_durable::{digest, private_folder, remove, replace_private};
 use serde_json::json;
@@ -27,7 +27,7 @@ use crate::wiring::{Workspace, refuse_agents};
 
 /// The name of `serve` as the place where a session was begun.
 const SERVE: &str = "serve";
-/// How the note of a session begins that has no name yet. No session is named so.
+/// How the note of a session begins that has no name yet; its conversation follows. No session is named so.
 const UNNAMED: &str = "new-";
 /// The length of the day at the beginning of a session's id.
 const DAY: usize = "20260124".len();
@@ -80,9 +80,10 @@ fn tell_of_lead(common: &Common, lead: &SessionId) -> Outcome {
 /// Stores a new session with its note. The session has no name before it is stored; after a kill before its note is
 /// written, `serve` looks for it because of the note without a name.
 fn store(place: &Workspace, created: Created) -> Result<SessionId, Failure> {
-    let facts = Session::begin(created)?;
     let (sessions, notes) = (place.sessions(), notes_of(place));
-    let unnamed = note(&notes, &format!("{UNNAMED}{}", clock::new_conversation()))?;
+    let unnamed = unnamed_note(&created);
+    let facts = Session::begin(created)?;
+    let unnamed = note(&notes, &unnamed)?;
     let stored = runtime::small()?.block_on(sessions.import(facts, Clock::system().now()));
     if let Ok(id) = &stored {
         note(&notes, id.as_str())?;
@@ -90,6 +91,10 @@ fn store(place: &Workspace, created: Created) -> Result<SessionId, Failure> {
     // `serve` removes what is left of it.
     let _ = remove(&unnamed);
     Ok(stored?)
+}
+
+fn unnamed_note(created: &Created) -> String {
+    format!("{UNNAMED}{}", created.conversation)
 }
 
 /// Writes a note, which is an empty file.
@@ -121,21 +126,40 @@ pub(super) async fn resume_all(sessions: Arc<dyn Sessions>, notes: PathBuf) {
             Update::Entry(entry) => entry.facts.as_slice(),
             Update::Progress(_) | Update::Action(_) | Update::Lost(_) => &[],
         });
-        let (mut is_begun, mut is_told) = (false, false);
+        let (mut begun, mut may_go_on) = (None, false);
         for fact in facts {
-            is_begun |= is_detached(fact);
-            // A lead begins, or another process stored a message for one.
-            is_told |= matches!(fact, Event::Heard { .. } | Event::Created(Created { is_lead: true, .. }));
+            match fact {
+                Event::Created(created) => begun = Some(unnamed_note(created)),
+                // Another process may have stored a message for a lead.
+                Event::Heard { .. } => may_go_on = true,
+                _ => {}
+            }
         }
-        if is_begun || is_told && is_noted(&notes, &seen.session).await {
-            resume(&*sessions, &seen.session, &notes).await;
+        let id = &seen.session;
+        may_go_on |= begun.is_some();
+        if let Some(unnamed) = begun
+            && has_note(&notes, unnamed).await
+        {
+            // The process that began it may be killed before it does that.
+            write_note(&notes, id).await;
+        }
+        if may_go_on && has_note(&notes, id.to_string()).await {
+            resume(&*sessions, id, &notes).await;
         }
     }
 }
 
-async fn is_noted(notes: &Path, id: &SessionId) -> bool {
-    let note = notes.join(id.as_str());
+async fn has_note(notes: &Path, name: String) -> bool {
+    let note = notes.join(name);
     off_thread(move || note.exists()).await.unwrap_or_default()
+}
+
+/// Writes the note of a session. Without it, the session is not resumed after the next start.
+async fn write_note(notes: &Path, id: &SessionId) {
+    let (folder, name) = (notes.to_owned(), id.to_string());
+    if !off_thread(move || note(&folder, &name).is_ok()).await.unwrap_or_default() {
+        tracing::warn!(session = %id, "not noted");
+    }
 }
 
 /// The detached sessions of a project that are to be resumed: those that are noted, those of which a killed process had
@@ -164,15 +188,16 @@ async fn found(sessions: &dyn Sessions, notes: &Path) -> Vec<SessionId> {
         if id.as_str().get(..DAY).is_none_or(|day| *day < *since) || due.contains(&id) {
             continue;
         }
-        let Ok(view) = sessions.view(&id).await else { continue };
-        let began = |lead: &SessionId| matches!(&view.by, By::Lead { name } if name == lead.as_str());
-        let lead = view.lead.clone().filter(|lead| leads.contains(lead) && began(lead));
-        if screen::is_over(&view) || !is_of_serve(&view) && lead.is_none() {
+        let session = sessions.entries(&id, 0).await.ok().and_then(|entries| Session::replay(&entries));
+        let Some(session) = session.filter(|session| !screen::is_over(&session.view(&id))) else { continue };
+        let created = session.created();
+        let began = |lead: &SessionId| matches!(&created.by, By::Lead { name } if name == lead.as_str());
+        let lead = created.lead.clone().filter(|lead| leads.contains(lead) && began(lead));
+        if lead.is_none() && !unnamed.contains(&unnamed_note(created)) {
             continue;
         }
-        if is_of_serve(&view) {
-            let (folder, name) = (notes.to_owned(), id.to_string());
-            let _ = off_thread(move || note(&folder, &name).is_ok()).await;
+        if lead.is_none() {
+            write_note(notes, &id).await;
         }
         at_work.extend(lead);
         due.push(id);
@@ -207,15 +232,6 @@ fn noted(notes: &Path) -> io::Result<Vec<(String, String)>> {
         }
     }
     Ok(all)
-}
-
-fn is_of_serve(view: &View) -> bool {
-    view.origin.as_ref().is_some_and(|origin| origin.channel == SERVE)
-}
-
-fn is_detached(fact: &Event) -> bool {
-    let Event::Created(created) = fact else { return false };
-    created.origin.as_ref().is_some_and(|origin| origin.channel == SERVE)
 }
 
 /// Resumes a detached session that goes on, if no process runs it. A log that is damaged or not trusted starts no agent,

@@ -22,7 +22,7 @@ fn answered() -> (Project, SessionId) {
     let line = &told.data["digest"]["lines"][0];
     assert_eq!((&line["question"], &line["text"]), (&json!("q1"), &json!("Which colour?")), "{line}");
     told.says("q1 \"Which colour?\": answered Blue");
-    client.call("claude_code_digest", json!({ "hours": -1 })).refuses("invalid", "hours");
+    client.call("claude_code_digest", json!({ "hours": -1 })).refuses("invalid", "claude_code_digest");
     client.close();
     let id = project.session();
     (project, id)
@@ -37,10 +37,8 @@ fn branches(project: &Project, id: &SessionId) -> Vec<View> {
 /// The learnings that are proposed, and hold only once a person keeps them.
 fn proposed(project: &Project) -> Vec<String> {
     let shown: Value = project.json(&["project", "show", "--json"]);
-    let all = shown["preferences"].as_array().or_else(|| shown["context"]["preferences"].as_array());
-    let all = all.unwrap_or_else(|| panic!("{shown}"));
-    let open = all.iter().filter(|learning| learning["state"] == "proposed");
-    open.map(|learning| learning["text"].as_str().unwrap().to_owned()).collect()
+    let all = shown["context"]["proposed"].as_array().unwrap_or_else(|| panic!("{shown}"));
+    all.iter().map(|learning| learning["text"].as_str().unwrap().to_owned()).collect()
 }
 
 /// LEAD-28: the digest says what the lead answered. A person overrules one line: a branch at that question has the other
