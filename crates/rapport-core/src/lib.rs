@@ -157,5 +157,5 @@ pub use view::{
     ReviewView, Rounds, Status, View, WayView, WorkplaceState, WorkplaceView,
 };
 pub use viewpoint::SeenFrom;
-pub use want::{ActionReply, AnsweredQuestion, BatchOrder, CallReply, Order, SentMessage, Want};
+pub use want::{ActionReply, AnsweredQuestion, BatchOrder, CallReply, NextTurn, Order, SentMessage, Want};
 pub use work_check::WorkCheck;

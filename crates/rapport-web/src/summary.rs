@@ -6,8 +6,8 @@ use jiff::tz::TimeZone;
 use pulldown_cmark::{Event, Parser, TagEnd};
 use rapport_core::routing::Recipient;
 use rapport_core::{
-    BranchPoint, Focus, Presenter, Purpose, QuestionId, RoundId, SessionId, SpentAt, Status, TurnCard,
-    TurnCardKind, View, WorkplaceState, visible,
+    Aim, BranchPoint, By, Event as Fact, Focus, Presenter, Purpose, QuestionId, RoundId, SessionId, SpentAt,
+    Status, TurnCard, TurnCardKind, View, WorkplaceState, visible,
 };
 
 use crate::CHANNEL;
@@ -33,8 +33,13 @@ pub(crate) struct Summary {
     pub(crate) seq: u64,
     /// Its cost so far, in millionths of a dollar.
     pub(crate) cost_micros: u64,
-    /// Whether the page resumes it when no process runs it: it was started here and goes on.
+    /// Whether the page resumes it when no process runs it: it goes on, and was started here, or its plan of actions was
+    /// decided here last.
     pub(crate) is_resumed_here: bool,
+    /// Whether the last decision about its plans of actions was made here.
+    pub(crate) is_decided_here: bool,
+    /// Whether it is a session of turns in which nothing goes on by itself.
+    pub(crate) is_at_rest: bool,
     /// Its cost so far by day, in millionths of a dollar.
     pub(crate) spent: Vec<(Date, u64)>,
     /// The session and question that it branched off, if any.
@@ -74,6 +79,7 @@ pub(crate) enum WaitingKind {
     Money,
     Form,
     Question,
+    Reply,
     Plan,
     Review,
     Paused,
@@ -89,6 +95,7 @@ impl WaitingKind {
             Self::Money => "budget",
             Self::Form => "form",
             Self::Question => "question",
+            Self::Reply => "reply",
             Self::Plan => "plan",
             Self::Review => "review",
             Self::Paused => "paused",
@@ -103,7 +110,13 @@ pub(crate) const FAILED: &str = "failed";
 pub(crate) const WORK: &str = "work";
 
 impl Summary {
-    pub(crate) fn of(id: &SessionId, presenter: &Presenter, project: String, zone: &TimeZone) -> Self {
+    pub(crate) fn of(
+        id: &SessionId,
+        presenter: &Presenter,
+        project: String,
+        is_decided_here: bool,
+        zone: &TimeZone,
+    ) -> Self {
         let view = presenter.session().view(id);
         let (words, has_more_words) = searched(&view, LONGEST_WORDS);
         let mut waiting: Vec<_> =
@@ -119,7 +132,9 @@ impl Summary {
             ended_at: presenter.session().history().ended_at(),
             seq: view.seq,
             cost_micros: view.usage.cost_micros,
-            is_resumed_here: is_resumed_here(&view),
+            is_resumed_here: is_resumed_here(&view, is_decided_here),
+            is_decided_here,
+            is_at_rest: view.aim == Aim::Files && view.is_settled() && view.questions.is_empty(),
             spent: by_day(presenter.session().history().spending(), zone),
             branch_of: view.branched_from.clone(),
             words,
@@ -136,10 +151,32 @@ impl Summary {
     }
 }
 
-fn is_resumed_here(view: &View) -> bool {
+fn is_resumed_here(view: &View, is_decided_here: bool) -> bool {
     let is_ours = view.origin.as_ref().is_some_and(|origin| origin.channel == CHANNEL);
-    let goes_on = matches!(view.status, Status::Started | Status::Running | Status::NeedsInput);
-    is_ours && goes_on && !view.has_failed()
+    let is_busy = matches!(view.status, Status::Started | Status::Running);
+    let goes_on = is_ours && (is_busy || view.status == Status::NeedsInput) || is_decided_here && is_busy;
+    goes_on && !view.has_failed()
+}
+
+/// Whether a fact is a decision about a plan of actions, and whether that was made here.
+pub(crate) fn decided_here(fact: &Fact) -> Option<bool> {
+    match fact {
+        Fact::Approved { by, .. }
+        | Fact::BatchResumed { by, .. }
+        | Fact::UndoStarted { by, .. }
+        | Fact::Skipped { by, .. }
+        | Fact::ReplyAnswered { by, .. }
+        | Fact::ReplySkipped { by, .. }
+        | Fact::PlanAccepted { by, .. }
+        | Fact::PlanRestored { by, .. } => {
+            Some(matches!(by, By::Person { channel, .. } if channel == CHANNEL))
+        }
+        // A plan that is made again follows from what was decided before.
+        Fact::PlanStarted { origin: Some(origin), .. } if origin.is_replan => None,
+        // A person at a terminal.
+        Fact::PlanStarted { .. } | Fact::ReviewStarted { .. } => Some(false),
+        _ => None,
+    }
 }
 
 /// The cost of each day, in order.
@@ -201,6 +238,10 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
             TurnCardKind::Review => (WaitingKind::Review, title),
             TurnCardKind::Differs => (WaitingKind::Review, format!("{title}: its file was changed")),
             TurnCardKind::Paused => (WaitingKind::Paused, title),
+            TurnCardKind::Reply => {
+                let words = session.file_turn(&card.folder)?.words.clone().unwrap_or_default();
+                (WaitingKind::Reply, words)
+            }
             // A result is only shown; nothing has to be decided.
             TurnCardKind::Result => return None,
         };
@@ -298,7 +339,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 mod tests {
     use jiff::SignedDuration;
     use rapport_core::routing::{Class, Hop};
-    use rapport_core::{Asker, By, CallId, ConversationId, Created, Entry, Event as Fact, Question, TurnId};
+    use rapport_core::{Asker, CallId, ConversationId, Created, Entry, Question, TurnId};
 
     use super::*;
 

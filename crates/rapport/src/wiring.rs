@@ -355,6 +355,13 @@ impl Workspace {
         found.map_err(|error| Failure::new(Code::Trouble, format!("cannot find the files of {id}: {error}")))
     }
 
+    /// The name of the agent that plans turns, unless a turn names another.
+    pub fn planning_agent(&self, settings: &Settings) -> String {
+        let agent = self.agents.command(settings).ok();
+        let program = agent.and_then(|agent| agent.command.into_iter().next()).unwrap_or_default();
+        program.rsplit('/').next().unwrap_or_default().to_owned()
+    }
+
     /// The setup of workers, according to the settings.
     pub fn worker_setup_of(&self, settings: &Settings) -> Result<WorkerSetup, Failure> {
         Ok(self.worker_setup(network(settings)?))
@@ -604,6 +611,9 @@ impl SessionKind {
             plan_name,
             seals: Some(seals),
             config,
+            agent: place.planning_agent(settings),
+            max_file_bytes: settings.max_file_bytes,
+            max_tokens: settings.max_tokens,
             helpers,
         })
     }

@@ -291,8 +291,15 @@ fn on_guest(
 /// The text of an open card in the list of `/status`. The result of a run needs no answer, so it is not listed.
 pub(super) fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
     if let Some(card) = TurnCard::read(&focus.question) {
-        let waits = card.kind != TurnCardKind::Result;
-        return waits.then(|| format!("The plan of turn {} waits for review", card.folder));
+        return match card.kind {
+            TurnCardKind::Result => None,
+            TurnCardKind::Reply => {
+                Some(format!("The agent replied in words to turn {}, and waits for your answer", card.folder))
+            }
+            TurnCardKind::Review | TurnCardKind::Differs | TurnCardKind::Paused => {
+                Some(format!("The plan of turn {} waits for review", card.folder))
+            }
+        };
     }
     let round = session.rounds().find(|round| round.id == focus.round)?;
     let item = round.items.iter().find(|item| item.question.id == focus.question)?;

@@ -19,6 +19,7 @@ use super::incoming::{Incoming, Sender, What};
 use super::notes::Notes;
 use super::shown_sessions::{ShownSession, ShownSessions};
 use super::step_effects::Effects;
+use super::turns::answer_reply;
 use super::work;
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
@@ -337,6 +338,10 @@ impl ChatState {
         // A text in reply to a plan says what to do instead of the plan.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
+            return self.effects.carry_out(&visit, vec![visit.op(&card.session, act)]);
+        }
+        if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Reply) {
+            let act = answer_reply(turn.folder, text);
             return self.effects.carry_out(&visit, vec![visit.op(&card.session, act)]);
         }
         if !shown.takes_words(&card.question) {

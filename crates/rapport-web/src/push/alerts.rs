@@ -99,7 +99,7 @@ fn of_end(summary: &Summary) -> Option<Alert> {
 /// For what an item wakes a device; `None` if the end of its session does.
 fn wake(kind: WaitingKind) -> Option<Wake> {
     Some(match kind {
-        WaitingKind::Question | WaitingKind::Form => Wake::Questions,
+        WaitingKind::Question | WaitingKind::Reply | WaitingKind::Form => Wake::Questions,
         WaitingKind::Permission | WaitingKind::Money => Wake::Permissions,
         WaitingKind::Plan | WaitingKind::Review => Wake::Plans,
         WaitingKind::Failed | WaitingKind::Paused => Wake::Failed,

@@ -25,7 +25,7 @@ pub use ending::{
 pub use list::{Lately, Waiting, help, waiting, which};
 pub use question::{is_listed, is_no, lead_line, other_way, whole, withheld};
 pub use summary::edit_menu;
-pub use turn::skip_or_new;
+pub use turn::{answer_or_new, skip_or_new};
 
 /// The line below a card's title.
 const DIVIDER: &str = "━━━━━━━━━━━━━━━━━━━━━━";
