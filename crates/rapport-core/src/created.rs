@@ -99,6 +99,11 @@ impl Created {
         original.unwrap_or(&self.task)
     }
 
+    /// Whether its questions are routed: a lead is asked before the person, or others are asked after.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.lead.is_some() || self.terms.routing.person_time.is_some()
+    }
+
     /// Whether the agent works apart from the project's directory, so that its work has to be applied or discarded.
     pub fn works_apart(&self) -> bool {
         self.apart.unwrap_or_else(|| !is_local(&self.worker))

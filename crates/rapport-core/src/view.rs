@@ -336,6 +336,10 @@ pub struct WayView {
     /// When the next recipient is asked, unless an answer comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// Until when others than the person of the session are not asked; `None` if they are. When that time is over they
+    /// are asked, even if no process runs the session and has stored that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld_until: Option<Timestamp>,
     /// Why they are asked.
     pub why: Hop,
     /// Whether the lead asks its own person about it.
@@ -536,12 +540,6 @@ impl Session {
         self.shared.routes.of(question).map(|route| route.view(&self.shared.created.terms.routing))
     }
 
-    /// Until when others than the person of this session are not asked a question; `None` if they are. When that time is
-    /// over they are asked, even if no process runs the session and has stored that.
-    pub fn withheld_until(&self, question: &QuestionId) -> Option<Timestamp> {
-        self.shared.withheld_until(question)
-    }
-
     /// The answer that a person gave to the same question before, for an open question.
     pub fn offer(&self, question: &QuestionId) -> Option<OfferView> {
         let (_, item) = self.shared.rounds.item(question)?;
@@ -589,6 +587,7 @@ impl Route {
             class: self.class,
             since: self.since,
             until: self.until(terms),
+            withheld_until: self.withheld_until(terms),
             why: self.why.clone(),
             lead_asks: self.to == Recipient::Lead && self.asks_since.is_some(),
         }

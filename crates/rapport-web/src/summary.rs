@@ -270,8 +270,10 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
         }
         Purpose::Budget { .. } => (WaitingKind::Money, short(&question.text)),
     };
-    let is_for_leads = session.way(&question.id).is_some_and(|way| way.to == Recipient::Lead);
-    let withheld_until = session.withheld_until(&question.id).filter(|_| session.created().is_of_other_user);
+    let way = session.way(&question.id);
+    let is_for_leads = way.as_ref().is_some_and(|way| way.to == Recipient::Lead);
+    let withheld_until =
+        way.and_then(|way| way.withheld_until).filter(|_| session.created().is_of_other_user);
     let draft = session.draft(&question.id).map(|draft| short(&draft.answer));
     let (question, round) = (question.id.clone(), Some(focus.round));
     Some(Waiting { kind, question, round, title, at: focus.at, is_for_leads, withheld_until, draft })
@@ -390,7 +392,7 @@ mod tests {
             ];
             let entry = Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts };
             let presenter = Presenter::open(&entry).unwrap();
-            Summary::of(&SessionId::new("s"), &presenter, "app".into(), &TimeZone::UTC)
+            Summary::of(&SessionId::new("s"), &presenter, "app".into(), false, &TimeZone::UTC)
         };
         let until = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(30);
         for (is_of_other_user, to, withheld_until, count) in [

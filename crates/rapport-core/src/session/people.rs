@@ -61,7 +61,7 @@ impl Shared {
             // The session's first message, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
             Act::Say { id, .. } if !self.turns.has_heard(id.as_ref()) => {
-                self.check_messages(by, now)?;
+                self.routes.check_message(&self.created, by, now)?;
                 flow.decide_act(self, by, act)
             }
             // The session as a whole turns this into two acts.

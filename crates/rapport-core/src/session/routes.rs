@@ -9,6 +9,7 @@ use super::round::{Round, RoundItem, State};
 use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::answer::{Answer, By};
+use crate::created::Created;
 use crate::event::Event;
 use crate::id::{QuestionId, SessionId};
 use crate::question::{Purpose, Question};
@@ -67,7 +68,7 @@ impl Route {
     }
 
     /// Until when others are not asked; `None` if they are.
-    fn withheld_until(&self, terms: &RoutingTerms) -> Option<Timestamp> {
+    pub(crate) fn withheld_until(&self, terms: &RoutingTerms) -> Option<Timestamp> {
         let persons_time = terms.person_time?;
         match self.to {
             Recipient::Lead => self.until(terms)?.checked_add(persons_time).ok(),
@@ -97,7 +98,7 @@ impl Earlier for AskedRounds {
 impl Shared {
     /// The first stop of each question that these facts ask.
     pub(super) fn first_stops(&self, facts: &[Event], now: Timestamp) -> Vec<Event> {
-        if !self.is_routed() {
+        if !self.created.is_routed() {
             return Vec::new();
         }
         let is_answered = |id: &QuestionId| {
@@ -126,17 +127,6 @@ impl Shared {
             _ => (Recipient::Person, Hop::First),
         };
         Event::Routed { question: question.id.clone(), to, class, why }
-    }
-
-    /// Refuses a message of the session's lead that has sent as many as it may in an hour.
-    pub(super) fn check_messages(&self, by: &By, now: Timestamp) -> Result<(), Refusal> {
-        let is_lead = |lead: &SessionId| matches!(by, By::Lead { name } if name == lead.as_str());
-        let is_ours = self.created.lead.as_ref().is_some_and(is_lead);
-        if !is_ours || !is_hour_full(&self.routes.said_at, &self.created.terms.routing, now) {
-            return Ok(());
-        }
-        let why = "the lead sent as many messages as it may in an hour; a person can send more".into();
-        Err(Refusal::NotNow { what: "sending the agent a message".into(), why })
     }
 
     /// Refuses a lead's answer to a question that only people may decide.
@@ -286,19 +276,8 @@ impl Shared {
         told.map(|(question, _)| question.clone()).collect()
     }
 
-    /// Whether questions are routed: a lead comes before the person, or others come after.
-    fn is_routed(&self) -> bool {
-        self.created.lead.is_some() || self.created.terms.routing.person_time.is_some()
-    }
-
-    /// Until when only the person of this session is asked a question, or its lead before; `None` if others are asked
-    /// as well.
-    pub(crate) fn withheld_until(&self, question: &QuestionId) -> Option<Timestamp> {
-        self.routes.of(question)?.withheld_until(&self.created.terms.routing)
-    }
-
     fn open_routes(&self) -> impl Iterator<Item = (&QuestionId, &Route)> {
-        let is_routed = self.is_routed();
+        let is_routed = self.created.is_routed();
         let items = self.rounds.open().filter(move |_| is_routed).flat_map(|round| &round.items);
         let open = items.filter(|item| item.given().is_none());
         open.filter_map(|item| self.routes.by_question.get_key_value(&item.question.id))
@@ -324,6 +303,17 @@ impl Routes {
             return Some(Limit::InARow);
         }
         is_hour_full(&self.answered_at, terms, now).then_some(Limit::PerHour)
+    }
+
+    /// Refuses a message of the session's lead that has sent as many as it may in an hour.
+    pub(super) fn check_message(&self, created: &Created, by: &By, now: Timestamp) -> Result<(), Refusal> {
+        let is_lead = |lead: &SessionId| matches!(by, By::Lead { name } if name == lead.as_str());
+        let is_its_own = created.lead.as_ref().is_some_and(is_lead);
+        if !is_its_own || !is_hour_full(&self.said_at, &created.terms.routing, now) {
+            return Ok(());
+        }
+        let why = "the lead sent as many messages as it may in an hour; a person can send more".into();
+        Err(Refusal::NotNow { what: "sending the agent a message".into(), why })
     }
 
     /// Applies a fact to the routes.

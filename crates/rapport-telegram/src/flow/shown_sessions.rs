@@ -81,7 +81,8 @@ impl ShownSession {
         user: u64,
         now: Timestamp,
     ) -> Option<SignedDuration> {
-        let until = self.presenter.session().withheld_until(question).filter(|_| user != self.owner)?;
+        let way = self.presenter.session().way(question).filter(|_| user != self.owner)?;
+        let until = way.withheld_until?;
         Some(now.duration_until(until)).filter(SignedDuration::is_positive)
     }
 

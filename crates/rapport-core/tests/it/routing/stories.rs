@@ -643,7 +643,7 @@ fn others_are_not_asked_before_it_is_their_turn() {
         RoutingTerms { person_time: Some(SignedDuration::from_mins(30)), ..RoutingTerms::default() };
     let terms = Terms { questions: Policy::Auto, routing, ..Terms::default() };
     let withheld = |story: &Story| {
-        let until = story.play.session.withheld_until(&question("q1"));
+        let until = story.play.session.way(&question("q1")).and_then(|way| way.withheld_until);
         until.map(|until| story.play.now.duration_until(until).as_secs())
     };
     let mut story = Story::begun(Created { terms: terms.clone(), ..led(Policy::Auto) });

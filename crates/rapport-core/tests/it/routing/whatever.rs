@@ -261,7 +261,7 @@ fn put(play: &mut Play, seen: &mut Seen, policy: Policy, per_hour: u32, input: &
         if !is_bounded || is_for_lead {
             return wrong("a question stays with a lead");
         }
-        let withheld_until = play.session.withheld_until(&open.id);
+        let withheld_until = way.withheld_until;
         let longest = now.checked_add(ASKING_TIME + PERSON_TIME).unwrap();
         if withheld_until.is_some_and(|until| until > longest || way.to == Recipient::Others) {
             return wrong("a question is kept from others for ever");

@@ -4,12 +4,10 @@
 use std::process::Child;
 use std::time::Duration;
 
-use rapport_core::{Event, PlannedAction, PlanningRequest, SessionId, View};
+use rapport_core::{Event, SessionId, View};
 
 use super::facts;
-use super::worked_example::{ASKED_LATER, TASK, named, script};
-use crate::support::model::{Model, offline};
-use crate::support::needs;
+use super::worked_example::{ASKED_LATER, Example, TASK};
 use crate::support::patience::wait_for;
 use crate::support::project::Project;
 use crate::support::sampled::sampled;
@@ -40,23 +38,8 @@ fn answer(project: &Project, id: &SessionId, question: &str, value: &str) {
 /// the lead's questions and at that of the worker; the person answers while nothing runs.
 #[test]
 fn lead_22_a_detached_task_is_planned_and_done_under_serve_wherever_it_is_killed() {
-    let Some(program) = needs::claude() else { return };
-    let request = PlanningRequest {
-        action: PlannedAction::Start,
-        project: "juzi".into(),
-        task: TASK.into(),
-        worktree: false,
-        refresh: false,
-    };
-    let (lead, worker) = (named(&request.text()), named(TASK));
-    let model = Model::play(script(&lead, &worker));
-    let url = format!("http://{}", model.address());
-    let project = Project::called("juzi", &program.display().to_string());
-    let project = offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
-    let project = project.set("RAPPORT_LEAD_POLICY", "auto").set("RAPPORT_LEAD_TIME", "10m");
+    let Some(Example { project, lead, worker, model: _model }) = Example::new() else { return };
     let project = project.set("RAPPORT_MCP_LISTEN", "127.0.0.1:0");
-    let root = project.root();
-    project.rapport(&["project", "add", "juzi", root.to_str().unwrap()]).check(0, "");
     project
         .rapport(&["task", "juzi", "--detach", TASK])
         .check(0, "A `rapport serve` of this project runs it");

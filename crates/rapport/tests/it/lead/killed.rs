@@ -91,12 +91,12 @@ invocations:
 const FIRST: &str = "mind the rain";
 const SECOND: &str = "and the snow";
 
-/// The lead at work, with its queue in this mode.
-fn busy(mode: &str) -> (Project, Running) {
+/// The lead at work, with its queue in this mode, and with these variables for the process that runs it.
+fn busy(mode: &str, env: &[(&str, &str)]) -> (Project, Running) {
     let project = Project::with_scenario(BUSY).set("RAPPORT_LEAD_QUEUE_MODE", mode);
     let project = project.set("RAPPORT_LEAD_QUEUE_DEBOUNCE", "0s");
-    let mut chat = project.launch(&["chat", "--json", "hello"], &[]);
-    chat.until(|fact| matches!(fact, Event::Said { .. }));
+    let mut chat = project.launch(&["chat", "--json", "hello"], env);
+    chat.until_gone_or(|fact| matches!(fact, Event::Said { .. }));
     (project, chat)
 }
 
@@ -115,13 +115,9 @@ fn held(project: &Project, words: &str) -> usize {
 fn lead_5_messages_that_wait_survive_a_kill_around_every_write() {
     for mode in ["collect", "followup", "steer-backlog", "steer"] {
         for point in (1..=12).step_by(2) {
-            let project = Project::with_scenario(BUSY).set("RAPPORT_LEAD_QUEUE_MODE", mode);
-            let project = project.set("RAPPORT_LEAD_QUEUE_DEBOUNCE", "0s");
             // The first points are those up to the first words of the agent.
             let trial = format!("log.jsonl:{}", 12 + point);
-            let mut chat =
-                project.launch(&["chat", "--json", "hello"], &[("RAPPORT_TRIAL_WRITES", trial.as_str())]);
-            chat.until_gone_or(|fact| matches!(fact, Event::Said { .. }));
+            let (project, chat) = busy(mode, &[("RAPPORT_TRIAL_WRITES", trial.as_str())]);
             let lead = project.session();
             for words in [FIRST, SECOND] {
                 let heard = |fact: &Event| matches!(fact, Event::Heard { text, .. } if text == words);
@@ -148,7 +144,7 @@ fn lead_5_messages_that_wait_survive_a_kill_around_every_write() {
             }
         }
     }
-    let (project, chat) = busy("interrupt");
+    let (project, chat) = busy("interrupt", &[]);
     let lead = project.session();
     project.rapport(&["say", lead.as_str(), FIRST]).check(0, "Sent.");
     wait_for("the message", || (held(&project, FIRST) == 1).then_some(()));
