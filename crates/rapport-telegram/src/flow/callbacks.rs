@@ -144,8 +144,8 @@ impl ChatState {
         match TurnCard::read(&key.question) {
             Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
             Some(card) => self.on_turn_tap(tap, &key, press.button, &card),
-            // Whoever is not asked yet may look.
-            None if !matches!(press.button, Button::Whole | Button::Jump)
+            // Whoever is not asked yet may look, and end the task.
+            None if !matches!(press.button, Button::Whole | Button::Jump | Button::Cancel)
                 && let Some(time) = shown.withheld(&key.question, tap.by, self.now) =>
             {
                 self.effects.only_answer(tap, &card::withheld(time));
