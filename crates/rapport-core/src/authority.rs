@@ -126,6 +126,7 @@ impl Matter {
             | Act::LeaveDraft
             | Act::Review { .. }
             | Act::Approve { .. }
+            | Act::AnswerReply { .. }
             | Act::Skip { .. }
             | Act::AcceptPlan { .. }
             | Act::RestorePlan { .. }

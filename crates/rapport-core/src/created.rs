@@ -58,6 +58,9 @@ pub struct Created {
     /// Whether it is a lead: its agent has Rapport's own tools, and is asked first in the sessions that it leads.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_lead: bool,
+    /// Whether another user of a channel began it, and not the person whose machine this is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_of_other_user: bool,
     /// The id of the request in its channel: repeating a request does not begin a second session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<String>,
@@ -83,12 +86,24 @@ impl Created {
             assignment: None,
             lead: None,
             is_lead: false,
+            is_of_other_user: false,
             request: None,
         }
     }
 }
 
 impl Created {
+    /// The task as the person gave it, without what was added to it. The session is named after it.
+    pub fn original_task(&self) -> &str {
+        let original = self.assignment.as_ref().and_then(|said| said.original_task.as_deref());
+        original.unwrap_or(&self.task)
+    }
+
+    /// Whether its questions are routed: a lead is asked before the person, or others are asked after.
+    pub(crate) fn is_routed(&self) -> bool {
+        self.lead.is_some() || self.terms.routing.person_time.is_some()
+    }
+
     /// Whether the agent works apart from the project's directory, so that its work has to be applied or discarded.
     pub fn works_apart(&self) -> bool {
         self.apart.unwrap_or_else(|| !is_local(&self.worker))

@@ -122,9 +122,7 @@ fn did(session: &Session, entry: &Entry, fact: &Event) -> Option<(QuestionId, Le
             let (answer, by, because) = (words(question, answer), by.clone(), because.clone());
             Some((question.clone(), LeadDid::Drafted { answer, by, because }))
         }
-        Event::Routed { question, to: Recipient::Person | Recipient::Others, why, .. }
-            if is_passed_on(why) =>
-        {
+        Event::Routed { question, to: Recipient::Person, why, .. } if is_passed_on(why) => {
             Some((question.clone(), LeadDid::PassedOn { why: why.in_words() }))
         }
         _ => None,

@@ -136,6 +136,28 @@ pub enum Event {
         /// The turn's directory, from the session's.
         folder: String,
     },
+    /// A person answered the agent's reply in words. The agent plans again, in the next turn, and is told the answer.
+    ReplyAnswered {
+        /// The directory of the turn that was replied to in words, from the session's.
+        folder: String,
+        /// The answer.
+        text: String,
+        /// Whether the agent may ask then.
+        #[serde(default)]
+        asking: Asking,
+        /// Whether the person agreed to send more than the settings allow.
+        #[serde(default, skip_serializing_if = "Not::not")]
+        is_size_agreed: bool,
+        /// Who did this.
+        by: By,
+    },
+    /// A person left the agent's reply in words without an answer.
+    ReplySkipped {
+        /// The directory of the turn that was replied to in words, from the session's.
+        folder: String,
+        /// Who did this.
+        by: By,
+    },
     /// The review of a turn's plan began. The plan is checked against the project as it is now.
     ReviewStarted {
         /// The turn's directory, from the session's.
@@ -797,6 +819,12 @@ impl Event {
             Self::PlanLeft { folder, by } => format!("{by} wants something else planned than {folder}"),
             Self::TurnFound(found) => format!("the directory of turn {} is found", found.folder),
             Self::TurnGone { folder } => format!("the directory of turn {folder} is gone"),
+            Self::ReplyAnswered { folder, text, by, .. } => {
+                format!("{by} answers the reply in words to turn {folder}: {text}")
+            }
+            Self::ReplySkipped { folder, by } => {
+                format!("{by} leaves the reply in words to turn {folder} without an answer")
+            }
             Self::ReviewStarted { folder, by } => format!("{by} looks at the plan of turn {folder}"),
             Self::PlanChecked { folder, problems, .. } if problems.is_empty() => {
                 format!("the plan of turn {folder} can be carried out")
@@ -1028,6 +1056,8 @@ impl Event {
             | Self::PlanAccepted { .. }
             | Self::PlanRestored { .. }
             | Self::BatchResumed { .. }
+            | Self::ReplyAnswered { .. }
+            | Self::ReplySkipped { .. }
             | Self::PlanLeft { .. } => FactTone::Person,
             Self::Said { .. }
             | Self::Asked { .. }

@@ -213,7 +213,20 @@ pub enum Act {
         /// Which items of the plan are taken.
         chosen: Chosen,
     },
-    /// Skip a plan: none of it is carried out.
+    /// Answer the agent's reply in words: it plans again, in the next turn, and is told the answer.
+    AnswerReply {
+        /// The directory of the turn that was replied to in words, from the session's.
+        folder: String,
+        /// The answer.
+        text: String,
+        /// Whether the agent may ask then; `None` means as in that turn.
+        #[serde(default)]
+        asking: Option<Asking>,
+        /// Whether the person agreed to send more than the settings allow.
+        #[serde(default)]
+        is_size_agreed: bool,
+    },
+    /// Skip a plan: none of it is carried out. Skip a reply in words: it is not answered.
     Skip {
         /// The turn's directory, from the session's.
         folder: String,
@@ -547,6 +560,19 @@ pub enum World {
     /// A session of turns was just replayed from its log, and these turn directories were found. Its processes have
     /// ended.
     Found(FoundTurns),
+    /// Everything that the agent will be shown is in the directory of the next turn.
+    TurnPrepared {
+        /// The turn before, whose reply in words was answered.
+        after: String,
+        /// The turn's directory, from the session's.
+        folder: String,
+        /// The conversation to make its plan in.
+        conversation: ConversationId,
+        /// Where the turn comes from.
+        origin: TurnOrigin,
+        /// SHA-256 digest of the file that lists what the agent is shown.
+        shown: Option<String>,
+    },
     /// The plan of a turn was checked.
     PlanChecked {
         /// The turn's directory, from the session's.

@@ -87,6 +87,7 @@ mod project;
 pub mod prompt;
 mod question;
 mod question_round;
+pub mod quick_task;
 mod quiet_hours;
 mod refusal;
 mod session;
@@ -156,5 +157,5 @@ pub use view::{
     ReviewView, Rounds, Status, View, WayView, WorkplaceState, WorkplaceView,
 };
 pub use viewpoint::SeenFrom;
-pub use want::{ActionReply, AnsweredQuestion, BatchOrder, CallReply, Order, SentMessage, Want};
+pub use want::{ActionReply, AnsweredQuestion, BatchOrder, CallReply, NextTurn, Order, SentMessage, Want};
 pub use work_check::WorkCheck;

@@ -179,6 +179,8 @@ pub struct FileTurn {
     pub problems: Vec<String>,
     /// What the agent replied, if that was words instead of a plan.
     pub words: Option<String>,
+    /// Whether a person answered these words, or left them without an answer.
+    pub is_reply_settled: bool,
     /// The overall result of the plan.
     pub status: Option<Overall>,
     /// The report, until it is in its file.
@@ -361,6 +363,7 @@ impl FileTurn {
             differs: None,
             problems: Vec::new(),
             words: None,
+            is_reply_settled: false,
             status: None,
             report: None,
             approved_context: None,

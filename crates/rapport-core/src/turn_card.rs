@@ -1,5 +1,5 @@
-//! What a channel shows of a session of turns besides its questions: a plan to review, a paused batch, a result. Each
-//! has an id like a question's, so that channels show and close it in the same way.
+//! What a channel shows of a session of turns besides its questions: a plan to review, a paused batch, a reply in words, a
+//! result. Each has an id like a question's, so that channels show and close it in the same way.
 
 use crate::answer::By;
 use crate::id::QuestionId;
@@ -15,6 +15,8 @@ pub enum TurnCardKind {
     Differs,
     /// Its batch is paused.
     Paused,
+    /// The agent replied in words instead of a plan, and waits for an answer.
+    Reply,
     /// Its result is shown and can be undone.
     Result,
 }
@@ -48,6 +50,9 @@ impl TurnCard {
                 _ => card(turn, TurnCardKind::Review, revision),
             });
         }
+        if let Some(turn) = session.reply() {
+            return Some(card(turn, TurnCardKind::Reply, "words".to_owned()));
+        }
         // A result of what was approved at a terminal is reported there.
         let turn = session.latest_turn().filter(|turn| turn.stage == TurnStage::Complete)?;
         let batch = turn.batch().filter(|batch| batch.is_ended)?;
@@ -65,6 +70,7 @@ impl TurnCard {
             TurnCardKind::Review => "review",
             TurnCardKind::Differs => "differs",
             TurnCardKind::Paused => "paused",
+            TurnCardKind::Reply => "reply",
             TurnCardKind::Result => "result",
         };
         QuestionId::new(format!("turn/{}/{kind}/{}", self.folder, self.state))
@@ -78,6 +84,7 @@ impl TurnCard {
             "review" => TurnCardKind::Review,
             "differs" => TurnCardKind::Differs,
             "paused" => TurnCardKind::Paused,
+            "reply" => TurnCardKind::Reply,
             "result" => TurnCardKind::Result,
             _ => return None,
         };

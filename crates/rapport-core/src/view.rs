@@ -339,6 +339,10 @@ pub struct WayView {
     /// When the next recipient is asked, unless an answer comes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
+    /// Until when others than the person of the session are not asked; `None` if they are. When that time is over they
+    /// are asked, even if no process runs the session and has stored that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub withheld_until: Option<Timestamp>,
     /// Why they are asked.
     pub why: Hop,
     /// Whether the lead asks its own person about it.
@@ -534,7 +538,7 @@ impl Session {
         }
     }
 
-    /// The route of a question, if the session has a lead.
+    /// The route of a question, if the session has a lead, or others are asked after the person.
     pub fn way(&self, question: &QuestionId) -> Option<WayView> {
         self.shared.routes.of(question).map(|route| route.view(&self.shared.created.terms.routing))
     }
@@ -586,6 +590,7 @@ impl Route {
             class: self.class,
             since: self.since,
             until: self.until(terms),
+            withheld_until: self.withheld_until(terms),
             why: self.why.clone(),
             lead_asks: self.to == Recipient::Lead && self.asks_since.is_some(),
         }

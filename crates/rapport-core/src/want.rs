@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value};
 
 use crate::action_plan::Change;
+use crate::aim::Asking;
 use crate::answer::{Answer, By};
 use crate::elicitation::Consent;
 use crate::event::TurnKind;
@@ -121,6 +122,8 @@ pub enum Want {
         /// What making it cost, in millionths of a dollar.
         cost_micros: u64,
     },
+    /// Everything that the agent will be shown in the next turn is in the turn's directory.
+    TurnPrepared(NextTurn),
     /// The plan has been checked.
     PlanChecked {
         /// The turn's directory, from the session's.
@@ -220,6 +223,21 @@ pub struct SentMessage {
     pub number: u32,
     /// The words.
     pub text: String,
+}
+
+/// What the turn after a reply in words is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NextTurn {
+    /// The directory of the turn that was replied to in words.
+    pub after: String,
+    /// The reply.
+    pub words: String,
+    /// A person's answer to it.
+    pub answer: String,
+    /// Whether the agent may ask.
+    pub asking: Asking,
+    /// Whether the person agreed to send more than the settings allow.
+    pub is_size_agreed: bool,
 }
 
 /// What a batch is run with. A batch that has begun resumes from its journal.

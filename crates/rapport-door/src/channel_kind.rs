@@ -164,4 +164,6 @@ pub struct ProjectSetup {
     pub max_rounds: Option<u32>,
     /// What its lead may do with questions, unless a session says something else.
     pub policy: Policy,
+    /// Whether a short task whose scope is obvious begins without planning.
+    pub quick_tasks: bool,
 }

@@ -153,7 +153,7 @@ fn secrets(setup: &ChannelSetup, settings: &TelegramSettings) -> Vec<secrecy::Se
 }
 
 fn project(setup: &ProjectSetup) -> Project {
-    Project { name: setup.name.clone(), path: setup.path.clone() }
+    Project { name: setup.name.clone(), path: setup.path.clone(), has_quick_tasks: setup.quick_tasks }
 }
 
 /// Creates the first facts of sessions in chats.

@@ -437,13 +437,13 @@
     boxes[0]?.dispatchEvent(new Event("change", { bubbles: true }));
   });
 
-  // Keys: j and k, 1 to 9, Enter, w, b, g i, g s, n, ?
+  // Keys: j and k, 1 to 9, Enter, w, r, b, g i, g s, n, ?
   let going = false;
   document.addEventListener("keydown", (event) => {
     const at = event.target;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && at.matches("textarea")) {
       const form = at.form;
-      form.requestSubmit($("[value=done], [value=text], [value=say]", form) || undefined);
+      form.requestSubmit($("[value=done], [value=text], [value=reply], [value=say]", form) || undefined);
       return event.preventDefault();
     }
     if (event.key === "Escape" && at.matches("input, textarea, select")) return at.blur();
@@ -467,6 +467,7 @@
       s: () => went && go("/sessions"),
       n: () => $("header nav a[href='/new']") && go("/new"),
       w: () => { const own = $("[data-own]"); if (own) own.focus(); return Boolean(own); },
+      r: () => { const again = $("[data-again]"); if (again) again.click(); return Boolean(again); },
       b: () => { const back = $("[data-back]"); if (back) back.click(); return Boolean(back); },
       "?": () => { $("#keys")?.showModal(); return true; },
     };

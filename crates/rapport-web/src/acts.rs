@@ -31,6 +31,7 @@ pub(crate) fn acts(presenter: &Presenter, fields: &Fields) -> Result<Vec<Act>, S
                 .ok_or("The lead has changed its draft. Look at it once more.")?;
             one(Act::SendDraft { question })
         }
+        "offer" | "offer_always" => offer(presenter, fields, verb == "offer_always"),
         // The id makes sending the same form again idempotent.
         "say" => one(Act::Say { text: words(fields, "text")?, id: message(fields) }),
         "stop" => one(Act::Stop),
@@ -49,7 +50,7 @@ pub(crate) fn acts(presenter: &Presenter, fields: &Fields) -> Result<Vec<Act>, S
             let rule = rule.filter(|rule| rule.to_string() == fields.get("rule"));
             one(Act::Revoke { rule: rule.ok_or("That rule is no longer in force.")? })
         }
-        "approve" | "approve_all" | "skip" | "accept" | "restore" | "go_on" | "redo" | "undo"
+        "approve" | "approve_all" | "reply" | "skip" | "accept" | "restore" | "go_on" | "redo" | "undo"
         | "undo_rest" => turn_act(presenter, fields, verb).and_then(one),
         "pause" => one(Act::Pause),
         _ => Err("This page is from another version. Load it again.".to_owned()),
@@ -116,6 +117,18 @@ fn answer(presenter: &Presenter, fields: &Fields, verb: &str, object: &str) -> R
     Ok(Act::Answer { question: Some(id), reply })
 }
 
+/// Gives the answer that was offered, and makes it a rule if it is to be given `always`.
+fn offer(presenter: &Presenter, fields: &Fields, always: bool) -> Result<Vec<Act>, String> {
+    let question = QuestionId::new(fields.get("question"));
+    is_as_seen(presenter, &question, fields)?;
+    let offered = presenter.session().offer(&question).map(|offer| offer.answer);
+    // Forms send line breaks as CR LF.
+    let seen = fields.get("offered").replace("\r\n", "\n");
+    offered.filter(|offered| *offered == seen).ok_or("That answer is no longer offered.")?;
+    let rule = always.then(|| Act::AlwaysAnswer { question: question.clone() });
+    Ok([Act::TakeOffer { question }].into_iter().chain(rule).collect())
+}
+
 /// Refuses an answer to an earlier showing of a question, because the question may have changed since.
 fn is_as_seen(presenter: &Presenter, id: &QuestionId, fields: &Fields) -> Result<(), String> {
     let since = presenter.focus().iter().find(|focus| focus.question == *id).map(|focus| focus.since);
@@ -175,6 +188,9 @@ fn turn_act(presenter: &Presenter, fields: &Fields, verb: &str) -> Result<Act, S
             let revision =
                 fields.number("revision").ok_or("The form does not say which plan it is about.")?;
             Act::Approve { folder, revision, chosen }
+        }
+        "reply" => {
+            Act::AnswerReply { folder, text: words(fields, "text")?, asking: None, is_size_agreed: false }
         }
         "skip" => {
             let plan = plan_of(turn);

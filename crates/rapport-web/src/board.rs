@@ -1,7 +1,7 @@
 //! Follows all sessions and keeps a summary of each. Only sessions that changed or were viewed recently keep their
 //! whole state in memory, so that thousands of waiting sessions cost little.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use rapport_core::{Entry, Followed, Presenter, SessionId, Status};
 use rapport_door::{DoorError, Seen, Sessions, Update};
 use tokio::sync::{broadcast, watch};
 
-use crate::summary::{Summary, Waiting, position, searched, shortened};
+use crate::summary::{Summary, Waiting, decided_here, position, searched, shortened};
 
 /// The number of sessions whose whole state is kept.
 const KEPT: usize = 32;
@@ -48,6 +48,8 @@ struct State {
     kept: VecDeque<(SessionId, Arc<Presenter>)>,
     /// Sessions that cannot be shown, and why.
     unreadable: HashMap<SessionId, String>,
+    /// The sessions that this process runs because somebody did something here.
+    resumed_here: HashSet<SessionId>,
 }
 
 /// What changed in the sessions.
@@ -237,6 +239,25 @@ impl Board {
         all
     }
 
+    /// Notes that this process runs a session from now on.
+    pub(crate) async fn resumed_here(&self, id: &SessionId) {
+        self.state().resumed_here.insert(id.clone());
+        self.release_at_rest(id).await;
+    }
+
+    /// Stops running a session of turns in which nothing goes on by itself, so that a person at a terminal can continue
+    /// it.
+    async fn release_at_rest(&self, id: &SessionId) {
+        let rests = {
+            let mut state = self.state();
+            let is_at_rest = state.summaries.get(id).is_some_and(|summary| summary.is_at_rest);
+            is_at_rest && state.resumed_here.remove(id)
+        };
+        if rests && let Err(error) = self.sessions.release(id).await {
+            tracing::warn!(session = %id, %error, "not released");
+        }
+    }
+
     /// The name of a project, by its directory.
     pub(crate) fn project(&self, path: &str) -> String {
         let own = self.projects.get(path).cloned();
@@ -266,12 +287,15 @@ impl Board {
                 }
             }
         }
-        if entries.is_empty() || self.take_over(&session, entries, false).is_some() {
+        if entries.is_empty() {
             return;
         }
-        // Entries before these are missing here, so the log is read from its start.
-        let read = self.sessions.entries(&session, 0).await;
-        self.on_read(&session, read);
+        if self.take_over(&session, entries, false).is_none() {
+            // Entries before these are missing here, so the log is read from its start.
+            let read = self.sessions.entries(&session, 0).await;
+            self.on_read(&session, read);
+        }
+        self.release_at_rest(&session).await;
     }
 
     fn on_read(&self, id: &SessionId, read: Result<Vec<Entry>, DoorError>) {
@@ -302,7 +326,11 @@ impl Board {
             return Some(presenter);
         }
         let project = self.project(presenter.session().project());
-        let summary = Arc::new(Summary::of(id, &presenter, project, &self.zone));
+        let known = self.state().summaries.get(id).map(|known| (known.seq, known.is_decided_here));
+        let (after, was_decided_here) = known.unwrap_or_default();
+        let new = entries.iter().filter(|entry| entry.seq > after).flat_map(|entry| &entry.facts);
+        let is_decided_here = new.filter_map(decided_here).next_back().unwrap_or(was_decided_here);
+        let summary = Arc::new(Summary::of(id, &presenter, project, is_decided_here, &self.zone));
         let is_active = matches!(summary.status, Status::Started | Status::Running);
         let mut state = self.state();
         // Another reader may have applied newer entries meanwhile.
@@ -311,9 +339,9 @@ impl Board {
             return Some(presenter);
         }
         state.unreadable.remove(id);
-        state.waiting += summary.waiting.len();
+        state.waiting += summary.waiting_count();
         let before_it = state.summaries.insert(id.clone(), summary);
-        state.waiting -= before_it.map_or(0, |summary| summary.waiting.len());
+        state.waiting -= before_it.map_or(0, |summary| summary.waiting_count());
         if looked || is_active || before.is_some() {
             state.keep(id, presenter.clone());
         }

@@ -207,7 +207,10 @@ async fn resume_all(site: Arc<Site>) {
             continue;
         }
         match site.sessions.resume(id).await {
-            Ok(()) => tracing::info!(session = %id, "resumed"),
+            Ok(()) => {
+                tracing::info!(session = %id, "resumed");
+                site.board.resumed_here(id).await;
+            }
             // Another process resumed it first.
             Err(error) => tracing::info!(session = %id, %error, "not resumed"),
         }

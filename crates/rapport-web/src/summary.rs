@@ -6,8 +6,8 @@ use jiff::tz::TimeZone;
 use pulldown_cmark::{Event, Parser, TagEnd};
 use rapport_core::routing::Recipient;
 use rapport_core::{
-    BranchPoint, Focus, Presenter, Purpose, QuestionId, RoundId, SessionId, SpentAt, Status, TurnCard,
-    TurnCardKind, View, WorkplaceState, visible,
+    Aim, BranchPoint, By, Event as Fact, Focus, Presenter, Purpose, QuestionId, RoundId, SessionId, SpentAt,
+    Status, TurnCard, TurnCardKind, View, WorkplaceState, visible,
 };
 
 use crate::CHANNEL;
@@ -33,8 +33,13 @@ pub(crate) struct Summary {
     pub(crate) seq: u64,
     /// Its cost so far, in millionths of a dollar.
     pub(crate) cost_micros: u64,
-    /// Whether the page resumes it when no process runs it: it was started here and goes on.
+    /// Whether the page resumes it when no process runs it: it goes on, and was started here, or its plan of actions was
+    /// decided here last.
     pub(crate) is_resumed_here: bool,
+    /// Whether the last decision about its plans of actions was made here.
+    pub(crate) is_decided_here: bool,
+    /// Whether it is a session of turns in which nothing goes on by itself.
+    pub(crate) is_at_rest: bool,
     /// Its cost so far by day, in millionths of a dollar.
     pub(crate) spent: Vec<(Date, u64)>,
     /// The session and question that it branched off, if any.
@@ -61,6 +66,8 @@ pub(crate) struct Waiting {
     pub(crate) at: Timestamp,
     /// Whether it is with a lead, which may answer it as well.
     pub(crate) is_for_leads: bool,
+    /// Until when only another user is asked, who began the session in a channel of their own.
+    pub(crate) withheld_until: Option<Timestamp>,
     /// The answer that a lead drafted, on one line.
     pub(crate) draft: Option<String>,
 }
@@ -72,6 +79,7 @@ pub(crate) enum WaitingKind {
     Money,
     Form,
     Question,
+    Reply,
     Plan,
     Review,
     Paused,
@@ -87,6 +95,7 @@ impl WaitingKind {
             Self::Money => "budget",
             Self::Form => "form",
             Self::Question => "question",
+            Self::Reply => "reply",
             Self::Plan => "plan",
             Self::Review => "review",
             Self::Paused => "paused",
@@ -101,7 +110,13 @@ pub(crate) const FAILED: &str = "failed";
 pub(crate) const WORK: &str = "work";
 
 impl Summary {
-    pub(crate) fn of(id: &SessionId, presenter: &Presenter, project: String, zone: &TimeZone) -> Self {
+    pub(crate) fn of(
+        id: &SessionId,
+        presenter: &Presenter,
+        project: String,
+        is_decided_here: bool,
+        zone: &TimeZone,
+    ) -> Self {
         let view = presenter.session().view(id);
         let (words, has_more_words) = searched(&view, LONGEST_WORDS);
         let mut waiting: Vec<_> =
@@ -117,7 +132,9 @@ impl Summary {
             ended_at: presenter.session().history().ended_at(),
             seq: view.seq,
             cost_micros: view.usage.cost_micros,
-            is_resumed_here: is_resumed_here(&view),
+            is_resumed_here: is_resumed_here(&view, is_decided_here),
+            is_decided_here,
+            is_at_rest: view.aim == Aim::Files && view.is_settled() && view.questions.is_empty(),
             spent: by_day(presenter.session().history().spending(), zone),
             branch_of: view.branched_from.clone(),
             words,
@@ -127,10 +144,39 @@ impl Summary {
     }
 }
 
-fn is_resumed_here(view: &View) -> bool {
+impl Summary {
+    /// How many things wait in it for the people at the page.
+    pub(crate) fn waiting_count(&self) -> usize {
+        self.waiting.iter().filter(|waiting| waiting.withheld_until.is_none()).count()
+    }
+}
+
+fn is_resumed_here(view: &View, is_decided_here: bool) -> bool {
     let is_ours = view.origin.as_ref().is_some_and(|origin| origin.channel == CHANNEL);
-    let goes_on = matches!(view.status, Status::Started | Status::Running | Status::NeedsInput);
-    is_ours && goes_on && !view.has_failed()
+    let is_busy = matches!(view.status, Status::Started | Status::Running);
+    let goes_on = is_ours && (is_busy || view.status == Status::NeedsInput) || is_decided_here && is_busy;
+    goes_on && !view.has_failed()
+}
+
+/// Whether a fact is a decision about a plan of actions, and whether that was made here.
+pub(crate) fn decided_here(fact: &Fact) -> Option<bool> {
+    match fact {
+        Fact::Approved { by, .. }
+        | Fact::BatchResumed { by, .. }
+        | Fact::UndoStarted { by, .. }
+        | Fact::Skipped { by, .. }
+        | Fact::ReplyAnswered { by, .. }
+        | Fact::ReplySkipped { by, .. }
+        | Fact::PlanAccepted { by, .. }
+        | Fact::PlanRestored { by, .. } => {
+            Some(matches!(by, By::Person { channel, .. } if channel == CHANNEL))
+        }
+        // A plan that is made again follows from what was decided before.
+        Fact::PlanStarted { origin: Some(origin), .. } if origin.is_replan => None,
+        // A person at a terminal.
+        Fact::PlanStarted { .. } | Fact::ReviewStarted { .. } => Some(false),
+        _ => None,
+    }
 }
 
 /// The cost of each day, in order.
@@ -192,12 +238,17 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
             TurnCardKind::Review => (WaitingKind::Review, title),
             TurnCardKind::Differs => (WaitingKind::Review, format!("{title}: its file was changed")),
             TurnCardKind::Paused => (WaitingKind::Paused, title),
+            TurnCardKind::Reply => {
+                let words = session.file_turn(&card.folder)?.words.clone().unwrap_or_default();
+                (WaitingKind::Reply, words)
+            }
             // A result is only shown; nothing has to be decided.
             TurnCardKind::Result => return None,
         };
         let (question, at) = (focus.question.clone(), focus.at);
         let title = short(&plain(&title));
-        return Some(Waiting { kind, question, round: None, title, at, is_for_leads: false, draft: None });
+        let (is_for_leads, withheld_until, draft) = (false, None, None);
+        return Some(Waiting { kind, question, round: None, title, at, is_for_leads, withheld_until, draft });
     }
     let item = session
         .rounds()
@@ -219,10 +270,13 @@ fn asked(presenter: &Presenter, focus: &Focus) -> Option<Waiting> {
         }
         Purpose::Budget { .. } => (WaitingKind::Money, short(&question.text)),
     };
-    let is_for_leads = session.way(&question.id).is_some_and(|way| way.to == Recipient::Lead);
+    let way = session.way(&question.id);
+    let is_for_leads = way.as_ref().is_some_and(|way| way.to == Recipient::Lead);
+    let withheld_until =
+        way.and_then(|way| way.withheld_until).filter(|_| session.created().is_of_other_user);
     let draft = session.draft(&question.id).map(|draft| short(&draft.answer));
     let (question, round) = (question.id.clone(), Some(focus.round));
-    Some(Waiting { kind, question, round, title, at: focus.at, is_for_leads, draft })
+    Some(Waiting { kind, question, round, title, at: focus.at, is_for_leads, withheld_until, draft })
 }
 
 /// A failure that a person has to look at, or work that a person has to apply or discard.
@@ -234,6 +288,7 @@ fn stuck(view: &View) -> Option<Waiting> {
         title: short(title),
         at: view.updated_at,
         is_for_leads: false,
+        withheld_until: None,
         draft: None,
     };
     if let Some(why) = &view.failure {
@@ -284,6 +339,10 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use jiff::SignedDuration;
+    use rapport_core::routing::{Class, Hop};
+    use rapport_core::{Asker, CallId, ConversationId, Created, Entry, Question, TurnId};
+
     use super::*;
 
     #[test]
@@ -301,6 +360,50 @@ mod tests {
         let found = excerpt(&text, &["answer".to_owned()]).unwrap();
         assert!(found.starts_with('…') && found.ends_with("The Answer is <b><U+202E> 42"), "{found}");
         assert_eq!(excerpt(&text, &["nowhere".to_owned()]), None);
+    }
+
+    /// The people at the page are asked after another user who began the session; what waits for them is counted.
+    #[test]
+    fn what_another_user_is_asked_first_waits_for_nobody_here() {
+        let question = Question {
+            id: QuestionId::new("q1"),
+            text: "Which colour?".into(),
+            header: None,
+            options: Vec::new(),
+            multi: false,
+            free_text: true,
+            purpose: Purpose::Clarify,
+        };
+        let asked = |is_of_other_user: bool, to: Recipient| {
+            let by = By::Person { channel: "telegram".into(), id: "77".into() };
+            let created = Created::new("paint".into(), "/app".into(), ConversationId::new("c"), by);
+            let mut created = Created { is_of_other_user, ..created };
+            created.terms.routing.person_time = Some(SignedDuration::from_mins(30));
+            let asker = Asker::Agent { turn: TurnId(1), call: CallId::new("call"), parkable: true };
+            let facts = vec![
+                Fact::Created(created),
+                Fact::Asked { round: RoundId(1), asker, questions: vec![question.clone()] },
+                Fact::Routed {
+                    question: question.id.clone(),
+                    to,
+                    class: Class::Clarification,
+                    why: Hop::First,
+                },
+            ];
+            let entry = Entry { seq: 1, at: Timestamp::UNIX_EPOCH, facts };
+            let presenter = Presenter::open(&entry).unwrap();
+            Summary::of(&SessionId::new("s"), &presenter, "app".into(), false, &TimeZone::UTC)
+        };
+        let until = Timestamp::UNIX_EPOCH + SignedDuration::from_mins(30);
+        for (is_of_other_user, to, withheld_until, count) in [
+            (true, Recipient::Person, Some(until), 0),
+            (true, Recipient::Others, None, 1),
+            (false, Recipient::Person, None, 1),
+        ] {
+            let summary = asked(is_of_other_user, to);
+            let [waiting] = &summary.waiting[..] else { panic!("{summary:?}") };
+            assert_eq!((waiting.withheld_until, summary.waiting_count()), (withheld_until, count), "{to:?}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Writes the pictures of the README and of `docs/first-hour.md`: what a terminal shows while somebody follows that page, as
-//! SVG. `cargo xtask pictures` runs it.
+//! SVG, and the first session there as an animated one. `cargo xtask pictures` runs it.
 
 use std::fmt::Write as _;
 use std::io::{Read as _, Write as _};
@@ -36,9 +36,20 @@ enum Step {
     Clear,
     /// Takes a picture, with this name and title.
     Picture(&'static str, &'static str),
+    /// Adds what the screen shows now to the recording, for this long.
+    Frame(Duration),
+    /// Writes the recording, with this name and title.
+    Recording(&'static str, &'static str),
 }
 
-use Step::{Clear, Command, Keys, Picture, Prompt};
+use Step::{Clear, Command, Frame, Keys, Picture, Prompt, Recording};
+
+/// How long the letters of a command are shown while it is typed.
+const LETTERS: Duration = Duration::from_millis(90);
+/// How many letters are typed between two frames.
+const LETTERS_IN_A_FRAME: usize = 2;
+const SHORT: Duration = Duration::from_millis(900);
+const LONG: Duration = Duration::from_millis(2600);
 
 const PLAN: &str = r#"rapport plan -m "Add a greeting" --agent "rehearsal --scenario files""#;
 
@@ -47,33 +58,53 @@ const STORY: &[Step] = &[
     Command("cd hello", ""),
     Clear,
     Command(r#"rapport run "add a greeting""#, "Q1 of 3"),
-    Keys(&["enter answer"], "2"),
-    Keys(&["Q2 of 3", "enter answer"], "12"),
+    Keys(&["enter answer"], ""),
+    Frame(LONG),
+    Keys(&[], "2"),
+    Keys(&["Q2 of 3", "enter answer"], ""),
+    Frame(SHORT),
+    Keys(&[], "12"),
     Keys(&["[x] 1.", "[x] 2.", "? help"], ""),
+    Frame(LONG),
     Picture("picture.svg", "Rapport asks three questions before the agent begins"),
     Keys(&[], "d"),
     Prompt,
+    Frame(LONG),
     Clear,
     Command("rapport status", "--question q2 VALUE"),
     Prompt,
+    Frame(LONG),
     Picture("pictures/status.svg", "rapport status lists the open questions"),
     Clear,
     Command("rapport answer greeting --question q2 Date Smile", "Answered."),
     Prompt,
+    Frame(SHORT),
     Clear,
     Command("rapport resume", "Whom should it greet?"),
-    Keys(&["Q3 of 3", "enter answer"], "1"),
-    Keys(&["Send these answers"], "\r"),
-    Keys(&["Which tone should it have?", "enter answer"], "1"),
+    Keys(&["Q3 of 3", "enter answer"], ""),
+    Frame(LONG),
+    Keys(&[], "1"),
+    Keys(&["Send these answers"], ""),
+    Frame(SHORT),
+    Keys(&[], "\r"),
+    Keys(&["Which tone should it have?", "enter answer"], ""),
+    Frame(LONG),
+    Keys(&[], "1"),
     Keys(&["enter or c confirm", "Saved to"], ""),
+    Frame(LONG),
     Picture("pictures/plan.svg", "The plan waits for confirmation"),
     Keys(&[], "c"),
-    Keys(&["How should the greeting end?", "enter answer"], "1"),
+    Keys(&["How should the greeting end?", "enter answer"], ""),
+    Frame(LONG),
+    Keys(&[], "1"),
     Keys(&["May the agent use Bash", "enter answer", "? help"], ""),
+    Frame(LONG),
     Picture("pictures/permission.svg", "A permission request shows the whole command"),
     Keys(&[], "1"),
     Keys(&["Plan: "], ""),
     Prompt,
+    Frame(2 * LONG),
+    Recording("recording.svg", "A session from its task to its result, left in between and continued"),
     Picture("pictures/done.svg", "The work is done, with a summary of what changed"),
     Command("cd ../turns", ""),
     Command("rapport new add-a-wish", "-add-a-wish"),
@@ -117,9 +148,13 @@ fn main() -> Outcome<()> {
     let folder = PathBuf::from(folder);
     std::fs::create_dir_all(folder.join("pictures"))?;
     let mut shell = Shell::new(Path::new(&program))?;
+    let mut film = Film::default();
     for step in STORY {
         match step {
-            Command(command, expected) => shell.command(command, expected)?,
+            Command(command, expected) => {
+                shell.type_in(command, |screen| film.add(screen, LETTERS))?;
+                shell.enter(expected)?;
+            }
             Keys(expected, keys) => {
                 shell.wait_for(&format!("{expected:?}"), |text| {
                     expected.iter().all(|part| text.contains(part))
@@ -129,6 +164,8 @@ fn main() -> Outcome<()> {
             Prompt => shell.wait_for("the prompt", at_prompt)?,
             Clear => shell.clear()?,
             Picture(name, title) => std::fs::write(folder.join(name), svg(&shell.screen, title))?,
+            Frame(time) => film.add(&shell.screen, *time),
+            Recording(name, title) => std::fs::write(folder.join(name), film.svg(title))?,
         }
     }
     Ok(())
@@ -203,11 +240,22 @@ impl Shell {
         Ok(self.keys.flush()?)
     }
 
-    /// Types a command. It is on the screen before it is sent, so that the prompt after it is not the one before it.
-    fn command(&mut self, command: &str, expected: &str) -> Outcome<()> {
-        self.keys(command)?;
+    /// Types a command, and shows the screen after every few letters. The whole command is on the screen before it is
+    /// sent, so that the prompt after it is not the one before it.
+    fn type_in(&mut self, command: &str, mut show: impl FnMut(&vt100::Parser)) -> Outcome<()> {
         let words = |text: &str| text.split_whitespace().collect::<String>();
-        self.wait_for(command, |text| words(text).ends_with(&words(command)))?;
+        let letters: Vec<char> = command.chars().collect();
+        for (number, typed) in letters.chunks(LETTERS_IN_A_FRAME).enumerate() {
+            self.keys(&typed.iter().collect::<String>())?;
+            let so_far: String = letters.iter().take((number + 1) * LETTERS_IN_A_FRAME).collect();
+            self.wait_for(&so_far, |text| words(text).ends_with(&words(&so_far)))?;
+            show(&self.screen);
+        }
+        Ok(())
+    }
+
+    /// Sends the command that was typed.
+    fn enter(&mut self, expected: &str) -> Outcome<()> {
         self.keys("\r")?;
         match expected {
             "" => self.wait_for("the prompt", at_prompt),
@@ -267,37 +315,115 @@ fn svg(screen: &vt100::Parser, title: &str) -> String {
     let shown = &rows[first..last];
     let (width, height) =
         (f32::from(COLUMNS) * CELL.0 + 2.0 * BORDER, shown.len() as f32 * CELL.1 + 2.0 * BORDER);
-    let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-size=\"14\" \
-         font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace\">\n\
-         <title>{title}</title>\n\
-         <rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"{PAPER}\"/>\n\
-         <g fill=\"{INK}\" xml:space=\"preserve\">\n"
-    );
+    let mut out = head(width, height, title);
+    let _ = writeln!(out, "<g fill=\"{INK}\" xml:space=\"preserve\">");
     for (row, pieces) in shown.iter().enumerate() {
-        let top = BORDER + row as f32 * CELL.1;
-        for piece in pieces.iter().filter(|piece| piece.look.inverse) {
-            let (x, long) = (piece.x(), piece.long());
-            let fill = piece.look.ink;
-            let _ = writeln!(
-                out,
-                "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{long:.1}\" height=\"{}\" fill=\"{fill}\"/>",
-                CELL.1
-            );
-        }
-        if pieces.iter().all(|piece| piece.text.trim().is_empty()) {
-            continue;
-        }
-        let _ = write!(out, "<text y=\"{:.1}\">", top + 0.75 * CELL.1);
-        for piece in pieces.iter().filter(|piece| !piece.text.trim().is_empty()) {
-            let text = piece.text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-            let (x, long, look) = (piece.x(), piece.long(), piece.look.attributes());
-            let _ = write!(out, "<tspan x=\"{x:.1}\" textLength=\"{long:.1}\"{look}>{text}</tspan>");
-        }
-        out.push_str("</text>\n");
+        out.push_str(&drawn(pieces, BORDER + row as f32 * CELL.1));
     }
     out.push_str("</g>\n</svg>\n");
     out
+}
+
+/// The beginning of a picture.
+fn head(width: f32, height: f32, title: &str) -> String {
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-size=\"14\" \
+         font-family=\"ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace\">\n\
+         <title>{title}</title>\n\
+         <rect width=\"100%\" height=\"100%\" rx=\"10\" fill=\"{PAPER}\"/>\n"
+    )
+}
+
+/// A row of the screen.
+fn drawn(pieces: &[Piece], top: f32) -> String {
+    let mut out = String::new();
+    for piece in pieces.iter().filter(|piece| piece.look.inverse) {
+        let (x, long) = (piece.x(), piece.long());
+        let fill = piece.look.ink;
+        let _ = writeln!(
+            out,
+            "<rect x=\"{x:.1}\" y=\"{top:.1}\" width=\"{long:.1}\" height=\"{}\" fill=\"{fill}\"/>",
+            CELL.1
+        );
+    }
+    if pieces.iter().all(|piece| piece.text.trim().is_empty()) {
+        return out;
+    }
+    let _ = write!(out, "<text y=\"{:.1}\">", top + 0.75 * CELL.1);
+    for piece in pieces.iter().filter(|piece| !piece.text.trim().is_empty()) {
+        let text = piece.text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        let (x, long, look) = (piece.x(), piece.long(), piece.look.attributes());
+        let _ = write!(out, "<tspan x=\"{x:.1}\" textLength=\"{long:.1}\"{look}>{text}</tspan>");
+    }
+    out.push_str("</text>\n");
+    out
+}
+
+/// A recording of a terminal: what it showed, one after the other.
+#[derive(Default)]
+struct Film {
+    /// Rows of the screen, each once.
+    rows: Vec<String>,
+    /// The rows of each frame, with their places on the screen, and how long it is shown.
+    frames: Vec<(Vec<(usize, u16)>, Duration)>,
+}
+
+impl Film {
+    fn add(&mut self, screen: &vt100::Parser, time: Duration) {
+        let mut shown = Vec::new();
+        for row in 0..ROWS {
+            let drawn = drawn(&pieces(screen, row), 0.0);
+            if drawn.is_empty() {
+                continue;
+            }
+            let known = self.rows.iter().position(|known| *known == drawn);
+            let place = known.unwrap_or(self.rows.len());
+            if known.is_none() {
+                self.rows.push(drawn);
+            }
+            shown.push((place, row));
+        }
+        self.frames.push((shown, time));
+    }
+
+    /// All frames in turn, for ever; the last one where motion is not wanted. It has no script.
+    fn svg(&self, title: &str) -> String {
+        let (width, height) =
+            (f32::from(COLUMNS) * CELL.0 + 2.0 * BORDER, f32::from(ROWS) * CELL.1 + 2.0 * BORDER);
+        let total: f64 = self.frames.iter().map(|(_, time)| time.as_secs_f64()).sum();
+        let mut out = head(width, height, title);
+        let _ = writeln!(out, "<style>\n.f{{visibility:hidden;animation:{total:.2}s step-end infinite}}");
+        let mut at = 0.0;
+        for (number, (_, time)) in self.frames.iter().enumerate() {
+            let (from, to) = (100.0 * at / total, 100.0 * (at + time.as_secs_f64()) / total);
+            let hidden = if number == 0 { "" } else { "0%{visibility:hidden}" };
+            let _ = writeln!(
+                out,
+                "#f{number}{{animation-name:k{number}}}@keyframes k{number}{{{hidden}{from:.3}%{{visibility:visible}}\
+                 {to:.3}%{{visibility:hidden}}}}"
+            );
+            at += time.as_secs_f64();
+        }
+        let last = self.frames.len().saturating_sub(1);
+        let _ = writeln!(
+            out,
+            "@media (prefers-reduced-motion:reduce){{.f{{animation:none}}#f{last}{{visibility:visible}}}}\n</style>\n<defs>"
+        );
+        for (number, row) in self.rows.iter().enumerate() {
+            let _ = writeln!(out, "<g id=\"r{number}\" fill=\"{INK}\" xml:space=\"preserve\">\n{row}</g>");
+        }
+        out.push_str("</defs>\n");
+        for (number, (rows, _)) in self.frames.iter().enumerate() {
+            let _ = write!(out, "<g class=\"f\" id=\"f{number}\">");
+            for (row, place) in rows {
+                let y = BORDER + f32::from(*place) * CELL.1;
+                let _ = write!(out, "<use href=\"#r{row}\" y=\"{y}\"/>");
+            }
+            out.push_str("</g>\n");
+        }
+        out.push_str("</svg>\n");
+        out
+    }
 }
 
 /// Cells of a row that look alike.

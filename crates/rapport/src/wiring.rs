@@ -355,6 +355,13 @@ impl Workspace {
         found.map_err(|error| Failure::new(Code::Trouble, format!("cannot find the files of {id}: {error}")))
     }
 
+    /// The name of the agent that plans turns, unless a turn names another.
+    pub fn planning_agent(&self, settings: &Settings) -> String {
+        let agent = self.agents.command(settings).ok();
+        let program = agent.and_then(|agent| agent.command.into_iter().next()).unwrap_or_default();
+        program.rsplit('/').next().unwrap_or_default().to_owned()
+    }
+
     /// The setup of workers, according to the settings.
     pub fn worker_setup_of(&self, settings: &Settings) -> Result<WorkerSetup, Failure> {
         Ok(self.worker_setup(network(settings)?))
@@ -422,6 +429,7 @@ impl Workspace {
             }),
             max_rounds: settings.max_rounds,
             policy: settings.lead_policy,
+            quick_tasks: settings.quick_tasks,
         }
     }
 
@@ -603,6 +611,9 @@ impl SessionKind {
             plan_name,
             seals: Some(seals),
             config,
+            agent: place.planning_agent(settings),
+            max_file_bytes: settings.max_file_bytes,
+            max_tokens: settings.max_tokens,
             helpers,
         })
     }

@@ -187,6 +187,8 @@ impl Shared {
             | Event::Sealed { .. }
             | Event::TurnFound(_)
             | Event::TurnGone { .. }
+            | Event::ReplyAnswered { .. }
+            | Event::ReplySkipped { .. }
             | Event::ReviewStarted { .. }
             | Event::PlanChecked { .. }
             | Event::PlanDiffers { .. }

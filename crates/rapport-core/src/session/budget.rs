@@ -65,6 +65,11 @@ impl Spending {
         self.raised.or(terms.budget_micros)
     }
 
+    /// Whether the session has cost as much as its budget allows.
+    pub(super) fn is_used_up(&self, terms: &Terms) -> bool {
+        self.budget(terms).is_some_and(|budget| self.usage.cost_micros >= budget)
+    }
+
     /// The terms have a new budget, which replaces the raised one.
     pub(super) fn replace_budget(&mut self) {
         self.raised = None;

@@ -52,6 +52,11 @@ impl ChatFlow {
         if saying.is_of_rule() && shared.turns.current().is_some_and(|turn| turn.stopped.is_some()) {
             return Err(Refusal::NotNow { what: SAYING.into(), why: "a person stopped the agent".into() });
         }
+        // What Rapport tells a lead begins turns by itself, so it must not cost more than the person agreed to.
+        if saying.is_of_rule() && shared.spending.is_used_up(&shared.created.terms) {
+            let why = "the budget of this conversation is used up".into();
+            return Err(Refusal::NotNow { what: SAYING.into(), why });
+        }
         if let Some(facts) = shared.say_to_stopped(saying) {
             return Ok(facts);
         }

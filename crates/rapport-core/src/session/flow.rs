@@ -243,6 +243,7 @@ pub(super) fn unknown_act(flow: &dyn FlowRules, shared: &Shared, act: &Act) -> R
         Act::Review { .. } => ("reviewing", Some(NO_TURNS)),
         Act::Approve { .. } => ("approving", Some(NO_TURNS)),
         Act::Skip { .. } => ("skipping", Some(NO_TURNS)),
+        Act::AnswerReply { .. } => ("answering the reply", Some(NO_TURNS)),
         Act::AcceptPlan { .. } => ("accepting the plan", Some(NO_TURNS)),
         Act::RestorePlan { .. } => ("restoring the plan", Some(NO_TURNS)),
         Act::Pause => ("stopping a batch", None),

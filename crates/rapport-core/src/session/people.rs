@@ -60,6 +60,10 @@ impl Shared {
             Act::Stop => self.stop(flow, by),
             // The session's first message, delivered again.
             Act::Say { id: Some(id), .. } if self.created.request.as_ref() == Some(id) => Ok(Vec::new()),
+            Act::Say { id, .. } if !self.turns.has_heard(id.as_ref()) => {
+                self.routes.check_message(&self.created, by, now)?;
+                flow.decide_act(self, by, act)
+            }
             // The session as a whole turns this into two acts.
             Act::Change { question, .. } => self.reopen(flow, question, by),
             // The remaining acts belong to certain flows; a flow refuses those that it does not have.

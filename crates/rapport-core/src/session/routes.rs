@@ -9,6 +9,7 @@ use super::round::{Round, RoundItem, State};
 use super::rounds::AskedRounds;
 use super::shared::Shared;
 use crate::answer::{Answer, By};
+use crate::created::Created;
 use crate::event::Event;
 use crate::id::{QuestionId, SessionId};
 use crate::question::{Purpose, Question};
@@ -31,8 +32,12 @@ pub(crate) struct Routes {
     in_a_row: u32,
     /// The times of leads' answers, as far as the hourly limit needs them.
     answered_at: VecDeque<Timestamp>,
+    /// The same for leads' messages to the agent.
+    said_at: VecDeque<Timestamp>,
     /// The last end of the work that the lead was told of.
     pub(super) informed: u32,
+    /// The number of ends that the lead was told of since a person last acted.
+    informed_in_a_row: u32,
     /// Whether the lead ended the work itself, so that it knows.
     is_ended_by_lead: bool,
 }
@@ -61,6 +66,16 @@ impl Route {
         };
         since.checked_add(time).ok()
     }
+
+    /// Until when others are not asked; `None` if they are.
+    pub(crate) fn withheld_until(&self, terms: &RoutingTerms) -> Option<Timestamp> {
+        let persons_time = terms.person_time?;
+        match self.to {
+            Recipient::Lead => self.until(terms)?.checked_add(persons_time).ok(),
+            Recipient::Person => self.until(terms),
+            Recipient::Others => None,
+        }
+    }
 }
 
 /// An answer that a lead proposes, and a person may send.
@@ -83,7 +98,7 @@ impl Earlier for AskedRounds {
 impl Shared {
     /// The first stop of each question that these facts ask.
     pub(super) fn first_stops(&self, facts: &[Event], now: Timestamp) -> Vec<Event> {
-        if self.created.lead.is_none() {
+        if !self.created.is_routed() {
             return Vec::new();
         }
         let is_answered = |id: &QuestionId| {
@@ -99,7 +114,8 @@ impl Shared {
 
     fn first_stop(&self, question: &Question, now: Timestamp) -> Event {
         let (class, terms) = (Class::of(question, &self.rounds), &self.created.terms);
-        let first = chain(class, terms.questions, &terms.routing).first().map(|stop| stop.who);
+        let policy = if self.created.lead.is_some() { terms.questions } else { Policy::Ask };
+        let first = chain(class, policy, &terms.routing).first().map(|stop| stop.who);
         let limit = self
             .routes
             .limit_reached(&self.created.terms.routing, now)
@@ -244,12 +260,14 @@ impl Shared {
     }
 
     /// The end of the work that the lead has to be told of: only where the lead began the session, and did not end it
-    /// itself (LEAD-16).
+    /// itself (LEAD-16). A lead that has the agent go on after every end would do so for ever, so after some ends in a
+    /// row only people are told.
     fn end_to_tell(&self) -> Option<u32> {
         let began = |lead: &SessionId| matches!(&self.created.by, By::Lead { name } if name == lead.as_str());
         let is_its_own = self.created.lead.as_ref().is_some_and(began);
         let has_ended = !self.is_going() && !self.routes.is_ended_by_lead;
-        (is_its_own && has_ended && self.ends > self.routes.informed).then_some(self.ends)
+        let is_loop = self.routes.informed_in_a_row >= MOST_IN_A_ROW;
+        (is_its_own && has_ended && !is_loop && self.ends > self.routes.informed).then_some(self.ends)
     }
 
     /// The open questions that the lead was told of and that are still with it.
@@ -259,8 +277,8 @@ impl Shared {
     }
 
     fn open_routes(&self) -> impl Iterator<Item = (&QuestionId, &Route)> {
-        let has_lead = self.created.lead.is_some();
-        let items = self.rounds.open().filter(move |_| has_lead).flat_map(|round| &round.items);
+        let is_routed = self.created.is_routed();
+        let items = self.rounds.open().filter(move |_| is_routed).flat_map(|round| &round.items);
         let open = items.filter(|item| item.given().is_none());
         open.filter_map(|item| self.routes.by_question.get_key_value(&item.question.id))
     }
@@ -281,13 +299,21 @@ impl Routes {
     }
 
     pub(super) fn limit_reached(&self, terms: &RoutingTerms, now: Timestamp) -> Option<Limit> {
-        const HOUR: SignedDuration = SignedDuration::from_hours(1);
-        let since = now.checked_sub(HOUR).unwrap_or(Timestamp::MIN);
-        let lately = self.answered_at.iter().filter(|at| **at > since).count();
         if self.in_a_row >= MOST_IN_A_ROW {
             return Some(Limit::InARow);
         }
-        (lately as u64 >= u64::from(terms.per_hour)).then_some(Limit::PerHour)
+        is_hour_full(&self.answered_at, terms, now).then_some(Limit::PerHour)
+    }
+
+    /// Refuses a message of the session's lead that has sent as many as it may in an hour.
+    pub(super) fn check_message(&self, created: &Created, by: &By, now: Timestamp) -> Result<(), Refusal> {
+        let is_lead = |lead: &SessionId| matches!(by, By::Lead { name } if name == lead.as_str());
+        let is_its_own = created.lead.as_ref().is_some_and(is_lead);
+        if !is_its_own || !is_hour_full(&self.said_at, &created.terms.routing, now) {
+            return Ok(());
+        }
+        let why = "the lead sent as many messages as it may in an hour; a person can send more".into();
+        Err(Refusal::NotNow { what: "sending the agent a message".into(), why })
     }
 
     /// Applies a fact to the routes.
@@ -310,7 +336,10 @@ impl Routes {
                 self.with_lead.insert(question.clone());
                 self.with(question, |route| route.is_told = true);
             }
-            Event::LeadInformed { end, .. } => self.informed = *end,
+            Event::LeadInformed { end, .. } => {
+                self.informed = *end;
+                self.informed_in_a_row += 1;
+            }
             Event::Reported { .. } | Event::Failed { .. } => self.is_ended_by_lead = false,
             Event::Cancelled { by, .. } => self.is_ended_by_lead = matches!(by, By::Lead { .. }),
             Event::LeadAsks { question } => self.with(question, |route| route.asks_since = Some(at)),
@@ -335,14 +364,11 @@ impl Routes {
             Event::Answered { question, by: By::Lead { .. }, .. } => {
                 self.with_lead.remove(question);
                 self.in_a_row += 1;
-                self.answered_at.push_back(at);
-                let most = terms.per_hour as usize;
-                while self.answered_at.len() > most.max(1) {
-                    self.answered_at.pop_front();
-                }
+                note_time(&mut self.answered_at, at, terms);
             }
+            Event::Heard { by: By::Lead { .. }, .. } => note_time(&mut self.said_at, at, terms),
             Event::Answered { by: By::Person { .. }, .. } | Event::Heard { by: By::Person { .. }, .. } => {
-                self.in_a_row = 0;
+                (self.in_a_row, self.informed_in_a_row) = (0, 0);
             }
             // The draft was for the question as it was then, and a person now changes the answer, so the lead is no
             // longer asked.
@@ -388,6 +414,22 @@ impl Routes {
         if let Some(route) = self.by_question.get_mut(question) {
             change(route);
         }
+    }
+}
+
+/// Whether so many times are in the last hour as the terms allow.
+fn is_hour_full(times: &VecDeque<Timestamp>, terms: &RoutingTerms, now: Timestamp) -> bool {
+    const HOUR: SignedDuration = SignedDuration::from_hours(1);
+    let since = now.checked_sub(HOUR).unwrap_or(Timestamp::MIN);
+    let lately = times.iter().filter(|at| **at > since).count();
+    lately as u64 >= u64::from(terms.per_hour)
+}
+
+/// Keeps a time, as far as the hourly limit needs it.
+fn note_time(times: &mut VecDeque<Timestamp>, at: Timestamp, terms: &RoutingTerms) {
+    times.push_back(at);
+    while times.len() > (terms.per_hour as usize).max(1) {
+        times.pop_front();
     }
 }
 

@@ -27,7 +27,7 @@ use crate::prompt;
 use crate::refusal::Refusal;
 use crate::turn::{FileBatch, FileTurn, FoundTurns, TurnStage, UndoState};
 use crate::view::{PhaseView, Status};
-use crate::want::{ActionReply, BatchOrder, Order, Want};
+use crate::want::{ActionReply, BatchOrder, NextTurn, Order, Want};
 
 /// The name of a plan's file in its turn's directory.
 pub(crate) const PLAN_FILE: &str = "plan.md";
@@ -51,6 +51,8 @@ enum TurnsPhase {
     /// A turn can be begun, or the plan of one reviewed.
     #[default]
     Resting,
+    /// A reply in words was answered; what the agent will be shown in the next turn is gathered.
+    Preparing(NextTurn),
     /// The agent makes a plan of actions.
     Planning,
     /// The plan is being written to its file.
@@ -107,8 +109,15 @@ impl TurnsFlow {
 
     /// The turn to which the agent replied in words, if nothing was planned since: the reply waits for an answer.
     pub(crate) fn reply(&self, shared: &Shared) -> Option<&FileTurn> {
-        let waits = |turn: &&FileTurn| turn.stage == TurnStage::Complete && turn.words.is_some();
+        let waits = |turn: &&FileTurn| {
+            turn.stage == TurnStage::Complete && turn.words.is_some() && !turn.is_reply_settled
+        };
         self.latest_turn().filter(waits).filter(|_| self.is_resting(shared) && !self.is_undoing())
+    }
+
+    /// Whether the reply in words to this turn waits for an answer.
+    fn is_reply_open(&self, shared: &Shared, folder: &str) -> bool {
+        self.reply(shared).is_some_and(|turn| turn.folder == folder)
     }
 
     /// The turn that the agent is planning, or was planning when it failed.
@@ -234,7 +243,7 @@ impl FlowRules for TurnsFlow {
         match self.phase {
             TurnsPhase::Resting if self.review(shared).is_some() => PhaseView::Reviewing,
             TurnsPhase::Resting => PhaseView::Resting,
-            TurnsPhase::Planning => PhaseView::Clarifying,
+            TurnsPhase::Preparing(_) | TurnsPhase::Planning => PhaseView::Clarifying,
             TurnsPhase::Filing | TurnsPhase::Checking { .. } | TurnsPhase::Concluding { .. } => {
                 PhaseView::Reporting
             }
@@ -245,6 +254,7 @@ impl FlowRules for TurnsFlow {
     fn phase_name(&self) -> &'static str {
         match self.phase {
             TurnsPhase::Resting => "nothing is running",
+            TurnsPhase::Preparing(_) => "the next turn is being prepared",
             TurnsPhase::Planning => "the agent is still clarifying the task",
             TurnsPhase::Filing => "the plan is being written",
             TurnsPhase::Checking { .. } => "the plan is being checked",
@@ -261,7 +271,8 @@ impl FlowRules for TurnsFlow {
             TurnsPhase::Resting if self.is_undoing() => Some(Status::Running),
             TurnsPhase::Resting => Some(Status::Idle),
             TurnsPhase::Running { .. } => Some(Status::Running),
-            TurnsPhase::Planning
+            TurnsPhase::Preparing(_)
+            | TurnsPhase::Planning
             | TurnsPhase::Filing
             | TurnsPhase::Checking { .. }
             | TurnsPhase::Concluding { .. } => None,
@@ -277,6 +288,10 @@ impl FlowRules for TurnsFlow {
             Act::LeaveDraft => self.leave_draft(shared, by),
             Act::Review { folder } => self.start_review(shared, by, folder),
             Act::Approve { folder, revision, chosen } => self.approve(shared, by, folder, *revision, chosen),
+            Act::AnswerReply { .. } => self.answer_reply(shared, by, act),
+            Act::Skip { folder, .. } if self.is_reply_open(shared, folder) => {
+                Ok(vec![Event::ReplySkipped { folder: folder.clone(), by: by.clone() }])
+            }
             Act::Skip { folder, message } => self.skip(shared, by, folder, message.as_ref()),
             Act::AcceptPlan { folder, text } => self.accept_plan(shared, by, folder, text),
             Act::RestorePlan { folder } => self.restore_plan(shared, by, folder),
@@ -291,6 +306,7 @@ impl FlowRules for TurnsFlow {
     fn decide_world(&self, shared: &Shared, world: &World) -> Result<Vec<Event>, Refusal> {
         Ok(match world {
             World::Filed { turn, path } => self.filed(shared, *turn, path),
+            World::TurnPrepared { .. } => self.turn_prepared(shared, world),
             World::PlanChecked { folder, revision, problems, remarks, differs } => {
                 let fact = Event::PlanChecked {
                     folder: folder.clone(),
@@ -374,6 +390,7 @@ impl FlowRules for TurnsFlow {
     fn wants(&self, shared: &Shared) -> Vec<Want> {
         match &self.phase {
             TurnsPhase::Resting | TurnsPhase::Planning => Vec::new(),
+            TurnsPhase::Preparing(next) => vec![Want::TurnPrepared(next.clone())],
             TurnsPhase::Filing => self.draft_to_file(shared).into_iter().collect(),
             TurnsPhase::Checking { folder, restore } => {
                 self.check_wanted(folder, *restore).into_iter().collect()
@@ -392,6 +409,7 @@ impl FlowRules for TurnsFlow {
 fn changing(act: &Act) -> Option<&'static str> {
     match act {
         Act::PlanTurn { .. } => Some("planning"),
+        Act::AnswerReply { .. } => Some("answering the reply"),
         Act::Approve { .. } => Some("approving"),
         Act::GoOn { .. } => Some("resuming a batch"),
         Act::Undo { .. } => Some("undoing a batch"),

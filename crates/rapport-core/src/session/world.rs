@@ -77,6 +77,7 @@ impl Shared {
             | World::BatchPaused { .. }
             | World::BatchEnded { .. }
             | World::ReportFiled { .. }
+            | World::TurnPrepared { .. }
             | World::Undone { .. } => flow.decide_world(self, world)?,
         })
     }

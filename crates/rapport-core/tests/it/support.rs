@@ -329,6 +329,10 @@ pub(crate) fn fact_in_words(fact: &Event) -> String {
         Event::PlanLeft { folder, by } => format!("{folder} left by {by}"),
         Event::TurnFound(found) => format!("{} found", found.folder),
         Event::TurnGone { folder } => format!("{folder} gone"),
+        Event::ReplyAnswered { folder, text, by, .. } => {
+            format!("reply to {folder} answered {text:?} by {by}")
+        }
+        Event::ReplySkipped { folder, by } => format!("reply to {folder} skipped by {by}"),
         Event::ReviewStarted { folder, by } => format!("{folder} looked at by {by}"),
         Event::PlanChecked { folder, revision, problems, .. } => match problems.as_slice() {
             [] => format!("{folder} checked at {revision}"),
@@ -479,6 +483,7 @@ fn want_in_words(want: &Want) -> String {
         Want::PlanSaved(file) => format!("plan {} saved at {}", file.revision, file.path),
         Want::QuestionRound(brief) => format!("round {} of {} made", brief.round, brief.max_rounds),
         Want::Filed { path, .. } => format!("filed at {path}"),
+        Want::TurnPrepared(next) => format!("turn after {} prepared with {:?}", next.after, next.answer),
         Want::PlanChecked { folder, revision, restore, .. } => {
             format!("{folder} checked at {revision}{}", if *restore { ", written anew" } else { "" })
         }

@@ -98,6 +98,8 @@ section! {
         per_hour: u32, Trusted, Shown;
         /// How long the person has before others are asked as well (`30m`); by default no others are asked.
         person_time: SignedDuration, Trusted, Shown;
+        /// Whether a short task whose scope is obvious begins without planning (false).
+        quick: bool, Trusted, Shown;
     }
     sections {
         queue: LeadQueueLayer;

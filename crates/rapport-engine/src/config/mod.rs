@@ -77,6 +77,8 @@ pub struct Settings {
     pub lead_policy: Policy,
     /// The times and limits of asking a lead.
     pub routing: RoutingTerms,
+    /// Whether a short task whose scope is obvious begins without planning.
+    pub quick_tasks: bool,
     /// How messages reach the agent of a conversation while it works.
     pub queue: QueueTerms,
     /// Settings of the planner.
@@ -143,6 +145,7 @@ impl Settings {
             questions_in_text: all.questions.in_text.unwrap_or(false),
             lead_policy: all.lead.policy.map_or(Policy::Assist, |named| named.0),
             routing: routing(&all.lead),
+            quick_tasks: all.lead.quick.unwrap_or(false),
             queue: queue(&all.lead.queue),
             planner: all.planner,
             serve_project: all.serve.project,

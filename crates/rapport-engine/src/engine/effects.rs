@@ -31,6 +31,7 @@ pub(super) enum Effect {
     Report(TurnId),
     QuestionRound(u32),
     File(TurnId),
+    PrepareTurn,
     CheckPlan(String),
     FileReport(String),
     Undo(String),
@@ -63,6 +64,7 @@ impl Effect {
             Want::Report { turn, .. } => Some(Effect::Report(*turn)),
             Want::QuestionRound(brief) => Some(Effect::QuestionRound(brief.round)),
             Want::Filed { turn, .. } => Some(Effect::File(*turn)),
+            Want::TurnPrepared(_) => Some(Effect::PrepareTurn),
             Want::PlanChecked { folder, .. } => Some(Effect::CheckPlan(folder.clone())),
             Want::ReportFiled { folder, .. } => Some(Effect::FileReport(folder.clone())),
             Want::Undone { batch, .. } => Some(Effect::Undo(batch.clone())),
@@ -99,6 +101,7 @@ pub(super) fn needs_workplace(want: &Want) -> bool {
         | Want::WorkLeft
         | Want::AgentRunning(_)
         | Want::HostsAllowed(_)
+        | Want::TurnPrepared(_)
         | Want::PlanChecked { .. }
         | Want::BatchRunning(_)
         | Want::Undone { .. }
@@ -137,9 +140,11 @@ pub(super) struct EffectContext {
 /// Runs the effect for this want.
 pub(super) async fn run(want: Want, context: EffectContext) -> World {
     let outcome = match want {
-        Want::Filed { .. } | Want::PlanChecked { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
-            turn_effects::run(want, context).await
-        }
+        Want::Filed { .. }
+        | Want::TurnPrepared(_)
+        | Want::PlanChecked { .. }
+        | Want::ReportFiled { .. }
+        | Want::Undone { .. } => turn_effects::run(want, context).await,
         Want::PlanSaved(file) => save_plan(file, &context).await,
         want => unblocked(move || attempt(&want, &context)).await,
     };
@@ -192,6 +197,7 @@ fn attempt(want: &Want, context: &EffectContext) -> Result<World, String> {
         ),
         Want::PlanSaved(_)
         | Want::Filed { .. }
+        | Want::TurnPrepared(_)
         | Want::PlanChecked { .. }
         | Want::ReportFiled { .. }
         | Want::Undone { .. }

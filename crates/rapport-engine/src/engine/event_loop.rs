@@ -1,6 +1,6 @@
 //! The event loop: it owns all sessions of the process.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +58,8 @@ pub(super) struct EventLoop {
     running: Running,
     watchers: Vec<mpsc::UnboundedSender<Seen>>,
     deadlines: Deadlines,
+    /// The sessions to let go once nothing is in progress in them.
+    released: HashSet<SessionId>,
     pub(super) last_run: u64,
     pub(super) stopping: bool,
 }
@@ -159,6 +161,7 @@ impl EventLoop {
             running,
             watchers: Vec::new(),
             deadlines: Deadlines::default(),
+            released: HashSet::new(),
             last_run: 0,
             stopping: false,
         }
@@ -175,6 +178,7 @@ impl EventLoop {
                 () = sleep_until(wake) => self.on_tick(),
                 _ = &mut stop => break,
             }
+            self.let_released_go();
         }
         self.shut_down().await;
     }
@@ -182,7 +186,10 @@ impl EventLoop {
     fn on_request(&mut self, request: GatewayRequest) {
         match request {
             GatewayRequest::Create { created, first, answer } => self.create(*created, first, answer),
-            GatewayRequest::Adopt { session, answer } => self.adopt(session, answer),
+            GatewayRequest::Adopt { session, answer } => {
+                self.released.remove(&session);
+                self.adopt(session, answer);
+            }
             GatewayRequest::Submit { session, by, act, answer } => {
                 let needs_ground = matches!(act, Act::Respond { ground: Some(_), .. });
                 let input = Input::Person { by, act };
@@ -203,7 +210,8 @@ impl EventLoop {
                 self.watchers.push(watcher);
                 let _ = answer.send(Ok(seen));
             }
-            GatewayRequest::LetGo { session } => self.let_go(&session),
+            // Its last effect, or the process of its agent, may just be ending.
+            GatewayRequest::LetGo { session } => drop(self.released.insert(session)),
         }
     }
 
@@ -223,11 +231,9 @@ impl EventLoop {
             self.done_to.clone(),
         );
         tokio::spawn(async move {
-            // The session's id is derived from the original task, without additions.
-            let original = created.assignment.as_ref().and_then(|said| said.original_task.clone());
-            let words = original.unwrap_or_else(|| created.task.clone());
+            let words = created.original_task().to_owned();
             let begin = async {
-                leads::check_lead(&*store, &created).await?;
+                let created = leads::with_lead(&*store, created).await?;
                 let facts = match &first {
                     Some(batch) => Session::begin_with(created, batch)?,
                     None => Session::begin(created)?,
@@ -633,12 +639,24 @@ impl EventLoop {
     }
 
     /// Releases a session in which nothing is in progress and nothing will start by itself.
-    fn let_go(&mut self, id: &SessionId) {
-        let Some(hosted) = self.sessions.get(id) else { return };
-        let is_quiet = hosted.is_idle() && hosted.inbox.is_empty() && hosted.log.is_some();
-        if is_quiet && hosted.effects.is_empty() && hosted.session.wants().is_empty() {
-            debug!(parent: &hosted.span, "session let go");
-            self.remove(id);
+    /// Lets sessions go that were released and in which nothing is in progress. If an agent or a batch was started
+    /// meanwhile, the release is void: whoever started it releases the session again.
+    fn let_released_go(&mut self) {
+        for id in self.released.iter().cloned().collect::<Vec<_>>() {
+            let Some(hosted) = self.sessions.get(&id) else {
+                self.released.remove(&id);
+                continue;
+            };
+            if !hosted.session.wants().is_empty() {
+                self.released.remove(&id);
+                continue;
+            }
+            let is_quiet = hosted.is_idle() && hosted.inbox.is_empty() && hosted.log.is_some();
+            if is_quiet && hosted.effects.is_empty() {
+                debug!(parent: &hosted.span, "session let go");
+                self.released.remove(&id);
+                self.remove(&id);
+            }
         }
     }
 

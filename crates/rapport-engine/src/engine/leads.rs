@@ -117,11 +117,13 @@ impl EventLoop {
     }
 }
 
-/// Refuses a session whose lead is not a lead, or whose leads do not form a tree.
-pub(super) async fn check_lead(store: &dyn Store, created: &Created) -> Result<(), Refusal> {
-    let Some(lead) = &created.lead else { return Ok(()) };
+/// Refuses a session whose lead is not a lead, or whose leads do not form a tree. The person of a session that a lead
+/// began is the person of that lead.
+pub(super) async fn with_lead(store: &dyn Store, created: Created) -> Result<Created, Refusal> {
+    let Some(lead) = &created.lead else { return Ok(created) };
     let refused = |why: String| Refusal::NotNow { what: "having this lead".into(), why };
     let mut above = HashMap::new();
+    let mut is_of_other_user = created.is_of_other_user;
     let mut next = Some(lead.clone());
     while let Some(id) = next.take().filter(|id| !above.contains_key(id)) {
         let entries = store.counted(&id, 0).await.map_err(|error| refused(error.to_string()))?;
@@ -131,10 +133,15 @@ pub(super) async fn check_lead(store: &dyn Store, created: &Created) -> Result<(
         if !session.created().is_lead {
             return Err(refused(format!("{id} is not a lead")));
         }
+        if matches!(&created.by, By::Lead { name } if name == id.as_str()) {
+            is_of_other_user |= session.created().is_of_other_user;
+        }
         next = session.created().lead.clone();
         above.insert(id, next.clone());
     }
-    check_tree(None, lead, |id| above.get(id).cloned().flatten()).map_err(|error| refused(error.to_string()))
+    check_tree(None, lead, |id| above.get(id).cloned().flatten())
+        .map_err(|error| refused(error.to_string()))?;
+    Ok(Created { is_of_other_user, ..created })
 }
 
 /// The id of the message by which a lead is asked: asking the same question again is the same message.

@@ -94,6 +94,7 @@ impl EventLoop {
                     self.check(id, turn, command);
                 }
                 Want::QuestionRound(_)
+                | Want::TurnPrepared(_)
                 | Want::PlanChecked { .. }
                 | Want::ReportFiled { .. }
                 | Want::Undone { .. }

@@ -457,7 +457,7 @@ impl Sessions for ProjectSessions {
             let Some(Event::Created(created)) = facts.first() else {
                 return Err(DoorError::Failed("a session begins with its task".into()));
             };
-            let task = created.task.clone();
+            let task = created.original_task().to_owned();
             // The session is held only while it is written.
             let holder = Holder::this_process(None);
             let (id, _, _) = self.store.create(&task, since, facts, &holder).await?;

@@ -1,15 +1,18 @@
-//! The engine's effects for turns with directories: write the plan and the report, check a plan, undo a batch.
+//! The engine's effects for turns with directories: prepare a turn, write the plan and the report, check a plan, undo a
+//! batch.
 
 use std::path::{Path, PathBuf};
 
-use rapport_core::{Change, LaterChanges, TurnId, UndoProblem, UndoneFiles, Want, World};
+use rapport_core::{Change, LaterChanges, NextTurn, Session, TurnId, UndoProblem, UndoneFiles, Want, World};
 
 use super::effects::{EffectContext, unblocked};
 use crate::actions::undo::UndoError;
 use crate::actions::{BatchSite, undo};
+use crate::clock;
 use crate::config;
 use crate::projects::memos;
 use crate::turns::check::CheckedPlan;
+use crate::turns::preparation::{self, PlanReason, TurnPreparation};
 use crate::turns::{Folder, META, PLAN, REPORT, TurnError, Workshop, check, checksum};
 
 pub(super) async fn run(want: Want, context: EffectContext) -> Result<World, String> {
@@ -22,6 +25,7 @@ pub(super) async fn run(want: Want, context: EffectContext) -> Result<World, Str
         Want::PlanChecked { folder, revision, plan, restore } => {
             effect.check(folder, revision, plan, restore).await
         }
+        Want::TurnPrepared(next) => effect.prepare(next).await,
         Want::ReportFiled { folder, report, memos } => effect.report(folder, report, memos).await,
         Want::Undone { batch, folder, approved_at, later, has_remembered, has_run } => {
             let undone = unblocked(move || Ok(effect.undo(&folder, approved_at, later, has_run))).await?;
@@ -33,6 +37,19 @@ pub(super) async fn run(want: Want, context: EffectContext) -> Result<World, Str
             Ok(World::Undone { batch, outcome })
         }
         _ => Err("this is not about turns".to_owned()),
+    }
+}
+
+/// Why a turn was not prepared.
+enum NotPrepared {
+    Turn(TurnError),
+    /// The agent would be shown this many tokens.
+    TooLarge(u64),
+}
+
+impl From<TurnError> for NotPrepared {
+    fn from(error: TurnError) -> Self {
+        Self::Turn(error)
     }
 }
 
@@ -60,6 +77,69 @@ impl TurnEffect {
     /// The documents of the session.
     fn documents(&self) -> Folder {
         Folder::new(self.context.store.clone(), &self.context.session)
+    }
+
+    /// Stores what the agent will be shown in the turn after a reply in words, with a person's answer to that.
+    async fn prepare(&self, next: NextTurn) -> Result<World, String> {
+        let EffectContext { session: id, store, created, .. } = &self.context;
+        let entries = store.counted(id, 0).await.map_err(|error| error.to_string())?;
+        let session = store.replay(id, &entries).map_err(|error| error.to_string())?;
+        self.refuse_changed_turns(&session).await?;
+        let preparation = TurnPreparation {
+            folder: self.documents(),
+            project: PathBuf::from(&created.project),
+            files: self.directory()?,
+            agent: self.workshop.agent.clone(),
+            max_file_bytes: self.workshop.max_file_bytes,
+        };
+        self.prepared(&preparation, &session, next).await.map_err(|error| match error {
+            NotPrepared::Turn(error) => format!("cannot prepare the next turn: {error}"),
+            NotPrepared::TooLarge(tokens) => format!(
+                "about {tokens} tokens would be sent, more than the {} of context.max_tokens; select fewer files in the \
+                 .context files, or allow more, and try again",
+                self.workshop.max_tokens
+            ),
+        })
+    }
+
+    async fn prepared(
+        &self,
+        preparation: &TurnPreparation,
+        session: &Session,
+        next: NextTurn,
+    ) -> Result<World, NotPrepared> {
+        let NextTurn { after, words, answer, asking, is_size_agreed } = next;
+        TurnPreparation::lay_out(&preparation.folder, &preparation.project).await?;
+        let replied = preparation.folder.turn(&after).await?;
+        let turn = preparation.next_after_reply(session, &replied, self.context.clock.now()).await?;
+        let mut base = preparation.base_of(session, &turn).await?;
+        // The message has the reply, so the report about it is not shown.
+        base.report = None;
+        let original = preparation.original_message(&replied).await?;
+        let message = preparation::answered(&words, &answer, &original);
+        let payload = preparation.payload(&base, &message, asking).await?;
+        let tokens = payload.tokens() as u64;
+        if tokens > self.workshop.max_tokens && !is_size_agreed {
+            return Err(NotPrepared::TooLarge(tokens));
+        }
+        preparation.write_down(&turn, &base, &payload, PlanReason::Replan).await?;
+        let (origin, shown) = preparation.origin(&turn).await?;
+        let (folder, conversation) = (turn.name.to_string(), clock::new_conversation());
+        Ok(World::TurnPrepared { after, folder, conversation, origin, shown })
+    }
+
+    /// Nothing is built on finished turns that were changed, before a person accepts the changes.
+    async fn refuse_changed_turns(&self, session: &Session) -> Result<(), String> {
+        for (turn, sums) in session.sealed().iter().filter(|(_, sums)| !sums.is_empty()) {
+            let changed = checksum::broken(&self.documents(), turn, sums).await;
+            if let Some(what) = changed.map_err(|error| error.to_string())?.first() {
+                let id = &self.context.session;
+                return Err(format!(
+                    "{what}, after its turn was finished; restore it, or accept it with: rapport resume {id} --accept-changes"
+                ));
+            }
+        }
+        Ok(())
     }
 
     async fn note_cost(&self, folder: &str, model: Option<String>, cost_micros: u64) -> Result<(), String> {

@@ -15,7 +15,8 @@ use rapport_core::{
 };
 
 use super::{
-    CONTEXT_LOG, Folder, META, Meta, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn, TurnError, checksum,
+    CONTEXT_LOG, Folder, META, Meta, PLAN, REPORT, SESSION_CONTEXT, TURN_CONTEXT, Turn, TurnError, TurnName,
+    checksum,
 };
 use crate::config;
 use crate::projects::files::{FileError, io_error, replace, text};
@@ -77,6 +78,30 @@ impl TurnPreparation {
             (Some(turn), Some(state)) if state.is_unplanned() => Ok(turn),
             (before, _) => self.folder.make_next(before.as_ref(), now).await,
         }
+    }
+
+    /// The turn after one that the agent replied to in words: one that an interrupted preparation left, or a new one.
+    pub async fn next_after_reply(
+        &self,
+        session: &Session,
+        replied: &Turn,
+        now: Timestamp,
+    ) -> Result<Turn, TurnError> {
+        let next = TurnName::numbered(replied.name.number + 1);
+        let is_left = |turn: &Turn| {
+            let known = session.file_turn(&turn.name.to_string());
+            // A kill may have left a directory without its metadata.
+            let is_bare = turn.meta.turn_id.is_empty() && turn.name == next;
+            (turn.meta.parent() == Some(replied.name) && turn.name.number == next.number || is_bare)
+                && known.is_none_or(FileTurn::is_unplanned)
+                && ![PLAN, REPORT].into_iter().any(|document| turn.has(document))
+        };
+        let left = self.folder.turns().await?.into_iter().rev().find(is_left);
+        let Some(mut turn) = left else { return self.folder.make_next(Some(replied), now).await };
+        if turn.meta.turn_id.is_empty() {
+            turn.meta = Meta::new(turn.name, Some(replied.name), turn.created);
+        }
+        Ok(turn)
     }
 
     /// What this existing turn is planned from. Its `turn.context` is kept.
@@ -209,6 +234,13 @@ impl TurnPreparation {
         asking: Asking,
         conversation: ConversationId,
     ) -> Result<Act, TurnError> {
+        let (origin, shown) = self.origin(turn).await?;
+        let folder = turn.name.to_string();
+        Ok(Act::PlanTurn { folder, conversation, asking, origin: Some(origin), shown })
+    }
+
+    /// Where a prepared turn comes from, and the check sum of what its agent is shown.
+    pub async fn origin(&self, turn: &Turn) -> Result<(TurnOrigin, Option<String>), TurnError> {
         let meta = turn.meta_now().await?.unwrap_or_else(|| turn.meta.clone());
         let parent = match meta.parent_turn_id {
             // Turns of a tool without parents follow each other.
@@ -216,10 +248,8 @@ impl TurnPreparation {
             parent => parent,
         };
         let (created, agent, is_replan) = (turn.created, meta.agent_name, meta.is_replan);
-        let folder = turn.name.to_string();
-        let shown = checksum::shown(&self.folder, &folder).await?;
-        let origin = Some(TurnOrigin { parent, created, agent, is_replan });
-        Ok(Act::PlanTurn { folder, conversation, asking, origin, shown })
+        let shown = checksum::shown(&self.folder, &turn.name.to_string()).await?;
+        Ok((TurnOrigin { parent, created, agent, is_replan }, shown))
     }
 
     /// The original message of a turn, however often it was planned since.

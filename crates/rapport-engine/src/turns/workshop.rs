@@ -16,6 +16,12 @@ pub struct Workshop {
     pub seals: Option<Arc<Seals>>,
     /// What actions need besides the plan.
     pub config: ActionConfig,
+    /// The agent that plans if a turn names none.
+    pub agent: String,
+    /// The maximum size of a file that the agent is shown, in bytes.
+    pub max_file_bytes: u64,
+    /// The maximum number of tokens that the agent is shown, unless a person agrees to more.
+    pub max_tokens: u64,
     /// Does what an action cannot do alone.
     pub helpers: Arc<dyn Helpers>,
 }

@@ -246,7 +246,19 @@ impl ChatState {
         let (files, start) = (Vec::new(), SessionStart::Usual);
         let project = self.projects.of(id).path.clone();
         let (aim, request) = (Aim::Work, None);
-        let new = NewSession { task, aim, project, room, owner, request, grown_from, files, start };
+        let is_of_other_user = self.settings.is_other_user(owner);
+        let new = NewSession {
+            task,
+            aim,
+            project,
+            room,
+            owner,
+            is_of_other_user,
+            request,
+            grown_from,
+            files,
+            start,
+        };
         // The new plan begins even if the old one cannot be cancelled.
         let older = self.sessions.replaced(room).map(|(id, act)| SessionOp::TryAct(id, act));
         let ops = older.into_iter().chain([SessionOp::Create(Box::new(new), Some(batch))]).collect();

@@ -9,7 +9,7 @@ use super::button::{self, Button, Grave, Pick, Press};
 use super::card::{self, Card, thread};
 use super::cards::CardKey;
 use super::chat_state::{ChatState, FAILED, STOP};
-use super::digest::{decide_learning, overrule};
+use super::digest::{on_learning, on_overrule};
 use super::effect::{AfterSend, Becomes, Effect, SessionOp, Thanks, Ticket, TypedAnswer};
 use super::incoming::Quoted;
 use super::notes::Picks;
@@ -65,7 +65,7 @@ impl ChatState {
             return self.on_heard_tap(tap, press.button, tag);
         }
         if let (Button::Revoke, Some(tag)) = (press.button, &press.tag) {
-            return self.revoke(tap, tag.clone());
+            return self.on_revoke(tap, tag.clone());
         }
         if let (Button::Project, Some(tag)) = (press.button, &press.tag) {
             let (notes, effects) = (&mut self.notes, &mut self.effects);
@@ -89,20 +89,14 @@ impl ChatState {
             return self.effects.too_late(tap, NOTHING_CHANGED);
         }
         if press.button == Button::BeginNew {
-            return self.begin_new(tap);
+            return self.on_begin_new(tap);
         }
         if let (Button::OtherWay, Some(tag)) = (press.button, &press.tag) {
-            return overrule(&mut self.effects, tap, tag.clone(), self.now);
+            return on_overrule(&mut self.effects, tap, tag.clone(), self.now);
         }
         if let (Button::KeepLearning | Button::DropLearning, Some(tag)) = (press.button, &press.tag) {
             let keeps = press.button == Button::KeepLearning;
-            return decide_learning(
-                (&self.projects, &self.access),
-                &mut self.effects,
-                tap,
-                tag.clone(),
-                keeps,
-            );
+            return on_learning((&self.projects, &self.access), &mut self.effects, tap, tag.clone(), keeps);
         }
         if let (Button::File(place), Some(tag)) = (press.button, &press.tag) {
             return self.recent.on_tap(&self.notes, &mut self.effects, tap, tag, place);
@@ -149,7 +143,13 @@ impl ChatState {
         }
         match TurnCard::read(&key.question) {
             Some(_) if press.button == Button::Jump => self.carry(tap, &key, TapOutcome::Again),
-            Some(card) => self.press_turn(tap, &key, press.button, &card),
+            Some(card) => self.on_turn_tap(tap, &key, press.button, &card),
+            // Whoever is not asked yet may look, and end the task.
+            None if !matches!(press.button, Button::Whole | Button::Jump | Button::Cancel)
+                && let Some(time) = shown.withheld(&key.question, tap.by, self.now) =>
+            {
+                self.effects.only_answer(tap, &card::withheld(time));
+            }
             None => {
                 let outcome = self.outcome(&tap, press.button, &key);
                 self.carry(tap, &key, outcome);

@@ -21,7 +21,7 @@ use super::projects::Projects;
 use super::quiet_hours::QuietTimes;
 use super::recent_work::RecentWork;
 use super::reminders::Reminders;
-use super::session_updates::{Found, tell_beside};
+use super::session_updates::{Found, on_beside};
 use super::shown_sessions::ShownSessions;
 use super::step_effects::Effects;
 use super::work::{Works, on_revision_prompted};
@@ -53,6 +53,13 @@ pub(super) struct Settings {
     pub(super) budget: Option<u64>,
     /// Whether the conversation with the bot is a lead.
     pub(super) has_lead: bool,
+}
+
+impl Settings {
+    /// Whether a user is another person than the one whose machine this is.
+    pub(super) fn is_other_user(&self, user: u64) -> bool {
+        self.owner.is_some_and(|owner| owner != user)
+    }
 }
 
 /// Ids of finished requests, for de-duplication: after a kill, the same input may come again.
@@ -157,9 +164,7 @@ impl ChatState {
             Input::Operated(then, outcome) => self.on_operated(then, outcome),
             Input::Content(then, read) => self.on_content(then, read),
             Input::Changes { session, seq, diff } => self.on_changes(&session, seq, diff),
-            Input::Beside(session, others) => {
-                tell_beside(&self.sessions, &mut self.effects, &session, others)
-            }
+            Input::Beside(session, others) => on_beside(&self.sessions, &mut self.effects, &session, others),
             Input::Rules(then, rules) => self.on_rules(then, rules),
             Input::Projects(then, reply) => on_projects_reply(&mut self.effects, then, reply),
             Input::Digest(then, digest) => on_digest(self, then, digest),

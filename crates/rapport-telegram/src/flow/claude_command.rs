@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rapport_core::{Act, Aim, PlannedAction, PlanningRequest, SessionId, Status};
+use rapport_core::{Act, Aim, PlannedAction, PlanningRequest, SessionId, Status, quick_task};
 use rapport_door::{JointSessions, KnownProject};
 
 use super::card::{self, Card};
@@ -167,26 +167,26 @@ fn unquoted(text: &str) -> String {
 
 impl ChatState {
     /// `/claude`, by a person with access.
-    pub(super) fn claude(&mut self, visit: Visit, rest: &str) {
+    pub(super) fn on_claude(&mut self, visit: Visit, rest: &str) {
         let room = visit.room;
         match ClaudeCommand::read(rest) {
             ClaudeCommand::Help => self.effects.send_card(room, &help()),
-            ClaudeCommand::Status(None) => self.status(&visit),
+            ClaudeCommand::Status(None) => self.on_status(&visit),
             ClaudeCommand::Status(Some(named)) => {
                 let words = find(self, &visit, &named).map(|id| state_of(self, &id));
                 self.effects.say(room, &words.unwrap_or_else(|words| words));
             }
             ClaudeCommand::List => self.effects.send_card(room, &list(self, &visit)),
-            ClaudeCommand::Start(wish) => return start(self, &visit, wish),
+            ClaudeCommand::Start(wish) => return on_start(self, &visit, wish),
             ClaudeCommand::Cancel { session } => {
-                return act(self, &visit, &session, Act::Cancel { reason: None });
+                return on_act(self, &visit, &session, Act::Cancel { reason: None });
             }
             ClaudeCommand::Say { session, text } => {
                 let say = Act::Say { text, id: Some(visit.update.clone()) };
-                return act(self, &visit, &session, say);
+                return on_act(self, &visit, &session, say);
             }
             ClaudeCommand::Resume { session, task, is_quick } => {
-                return resume(self, &visit, &session, task, is_quick);
+                return on_resume(self, &visit, &session, task, is_quick);
             }
             ClaudeCommand::Refresh { project } => match self.projects.called(&project) {
                 Some(found) => {
@@ -377,7 +377,7 @@ fn list(state: &ChatState, visit: &Visit) -> Card {
 }
 
 /// Acts in the session that a person names.
-fn act(state: &mut ChatState, visit: &Visit, named: &str, act: Act) {
+fn on_act(state: &mut ChatState, visit: &Visit, named: &str, act: Act) {
     match find(state, visit, named) {
         Ok(id) => state.effects.carry_out(visit, vec![visit.op(&id, act)]),
         Err(words) => state.effects.only_say(visit, &words),
@@ -385,7 +385,7 @@ fn act(state: &mut ChatState, visit: &Visit, named: &str, act: Act) {
 }
 
 /// Lets a session go on. A new task goes through planning, if the lead of this room leads that session.
-fn resume(state: &mut ChatState, visit: &Visit, named: &str, task: String, is_quick: bool) {
+fn on_resume(state: &mut ChatState, visit: &Visit, named: &str, task: String, is_quick: bool) {
     let id = match find(state, visit, named) {
         Ok(id) => id,
         Err(words) => return state.effects.only_say(visit, &words),
@@ -422,7 +422,7 @@ fn resume(state: &mut ChatState, visit: &Visit, named: &str, task: String, is_qu
 }
 
 /// Begins a task: at once, or by planning it with the lead.
-fn start(state: &mut ChatState, visit: &Visit, wish: TaskWish) {
+fn on_start(state: &mut ChatState, visit: &Visit, wish: TaskWish) {
     let Some(project) = state.projects.called(&wish.project).cloned() else {
         let words = state.projects.not_served(&wish.project);
         let more = "\n/claude projects lists those that I know; I serve those that `rapport serve` names.";
@@ -433,9 +433,11 @@ fn start(state: &mut ChatState, visit: &Visit, wish: TaskWish) {
         return state.effects.finish(visit.ticket);
     }
     let TaskWish { task, worktree, is_quick, refresh, .. } = wish;
-    if is_quick {
+    // LEAD-26: a project that is to be explored is planned with.
+    let is_obvious = project.has_quick_tasks && !refresh && quick_task::is_obvious(&task);
+    if is_quick || is_obvious {
         let lead = Leads::here(&state.sessions, visit.room, &project);
-        let new = NewSession::asked_by(visit, task, Aim::Work, project.path.clone());
+        let new = NewSession::asked_by(&state.settings, visit, task, Aim::Work, project.path.clone());
         let new = NewSession { start: SessionStart::Quick { lead, worktree }, ..new };
         if refresh {
             // The exploration runs beside the work.
@@ -464,7 +466,8 @@ fn plan(state: &mut ChatState, visit: &Visit, project: &Project, request: &Plann
             visit.op(&lead, Act::Say { text: request.text(), id: Some(visit.update.clone()) })
         }
         None => {
-            let new = NewSession::asked_by(visit, request.text(), Aim::Chat, project.path.clone());
+            let new =
+                NewSession::asked_by(&state.settings, visit, request.text(), Aim::Chat, project.path.clone());
             SessionOp::Create(Box::new(NewSession { start: SessionStart::Lead, ..new }), None)
         }
     };

@@ -48,33 +48,33 @@ const USAGE: &str = "Usage: /plan <task description>";
 const GREETING: &str = "I plan tasks with you, let an agent carry them out, and bring its questions to you.";
 
 impl ChatState {
-    pub(super) fn command(&mut self, visit: Visit, name: &str, rest: &str, about: Option<Sender>) {
+    pub(super) fn on_command(&mut self, visit: Visit, name: &str, rest: &str, about: Option<Sender>) {
         match name {
-            "plan" => return self.plan(visit, rest),
-            "claude" => return self.claude(visit, rest),
-            "digest" => return digest::command(&mut self.effects, &visit, rest, self.now),
-            "cancel" => return self.cancel(visit),
-            "stop" => return self.stop(visit),
-            "new" => return self.new_chat(visit),
-            "diff" | "log" | "export" => return self.newest_content(&visit, name),
-            "revise" => return self.revise(&visit, rest),
-            "file" => return self.project_file(&visit, rest),
-            "always" => return self.always(visit),
+            "plan" => return self.on_plan(visit, rest),
+            "claude" => return self.on_claude(visit, rest),
+            "digest" => return digest::on_command(&mut self.effects, &visit, rest, self.now),
+            "cancel" => return self.on_cancel(visit),
+            "stop" => return self.on_stop(visit),
+            "new" => return self.on_new(visit),
+            "diff" | "log" | "export" => return self.on_newest_content(&visit, name),
+            "revise" => return self.on_revise(&visit, rest),
+            "file" => return self.on_file(&visit, rest),
+            "always" => return self.on_always(visit),
             "project" if rest.is_empty() => {
                 let card = self.projects.card(&self.notes, &self.sessions, visit.room);
                 self.effects.send_card(visit.room, &card);
             }
-            "project" => self.projects.choose(&mut self.notes, &mut self.effects, &visit, rest),
-            "quiet" => self.set_quiet(&visit, rest),
+            "project" => self.projects.on_choice(&mut self.notes, &mut self.effects, &visit, rest),
+            "quiet" => self.on_quiet(&visit, rest),
             "queue" => {
                 let project = self.projects.in_room(&self.notes, visit.room);
                 let chat = self.sessions.conversation(visit.room, project);
-                return set_queue(chat, &self.notes, &mut self.effects, &visit, rest);
+                return on_queue(chat, &self.notes, &mut self.effects, &visit, rest);
             }
             "start" | "help" => self.effects.send_card(visit.room, &greeting(GREETING)),
-            "status" => self.status(&visit),
-            "allow" => guest((&mut self.notes, &mut self.effects), &visit, about, rest, Guest::May),
-            "deny" => guest((&mut self.notes, &mut self.effects), &visit, about, rest, Guest::MayNot),
+            "status" => self.on_status(&visit),
+            "allow" => on_guest((&mut self.notes, &mut self.effects), &visit, about, rest, Guest::May),
+            "deny" => on_guest((&mut self.notes, &mut self.effects), &visit, about, rest, Guest::MayNot),
             _ => {
                 let name = card::short(name, 40);
                 self.effects.say(visit.room, &format!("I do not know /{name}. /help lists the commands."));
@@ -83,7 +83,7 @@ impl ChatState {
         self.effects.finish(visit.ticket);
     }
 
-    fn plan(&mut self, visit: Visit, task: &str) {
+    fn on_plan(&mut self, visit: Visit, task: &str) {
         if task.is_empty() {
             return self.effects.only_say(&visit, USAGE);
         }
@@ -100,14 +100,14 @@ impl ChatState {
         }
         let older = self.sessions.replaced(visit.room).into_iter().map(|(id, act)| SessionOp::Act(id, act));
         let project = self.projects.in_room(&self.notes, visit.room).path.clone();
-        let new = NewSession::asked_by(&visit, task.to_owned(), Aim::Work, project);
+        let new = NewSession::asked_by(&self.settings, &visit, task.to_owned(), Aim::Work, project);
         let ops = older.chain([SessionOp::Create(Box::new(new), None)]).collect();
         self.effects.type_for(visit.room);
         self.effects.carry_out(&visit, ops);
     }
 
     /// Cancels the sender's newest task in this room, or else the conversation's current turn.
-    fn cancel(&mut self, visit: Visit) {
+    fn on_cancel(&mut self, visit: Visit) {
         let mut tasks: Vec<_> = self.sessions.tasks(visit.room).collect();
         tasks.sort_by_key(|(id, shown)| std::cmp::Reverse((shown.began, (*id).clone())));
         let project = self.projects.in_room(&self.notes, visit.room);
@@ -125,7 +125,7 @@ impl ChatState {
     }
 
     /// Stops the newest working agent in this room, and keeps its conversation.
-    fn stop(&mut self, visit: Visit) {
+    fn on_stop(&mut self, visit: Visit) {
         let working = self.sessions.working(visit.room);
         if working.is_empty() {
             return self.effects.only_say(&visit, "No agent is working here.");
@@ -137,7 +137,7 @@ impl ChatState {
         self.effects.carry_out(&visit, vec![SessionOp::Act(id.clone(), Act::Stop)]);
     }
 
-    fn new_chat(&mut self, visit: Visit) {
+    fn on_new(&mut self, visit: Visit) {
         let project = self.projects.in_room(&self.notes, visit.room);
         let Some((id, shown)) = self.sessions.conversation(visit.room, project) else {
             return self.effects.only_say(&visit, NEW_CONVERSATION);
@@ -149,7 +149,7 @@ impl ChatState {
     }
 
     /// Shows content of the newest session of this room, even if that session is over.
-    fn newest_content(&mut self, visit: &Visit, name: &str) {
+    fn on_newest_content(&mut self, visit: &Visit, name: &str) {
         let (room, ticket) = (visit.room, visit.ticket);
         let (id, task) = match self.sessions.newest_for(room, visit.sender.id, &self.notes) {
             Ok(Newest { id, task, .. }) => (id.clone(), task),
@@ -173,18 +173,18 @@ impl ChatState {
     }
 
     /// Asks the agent of this room's newest work to change it.
-    fn revise(&mut self, visit: &Visit, words: &str) {
+    fn on_revise(&mut self, visit: &Visit, words: &str) {
         if words.is_empty() {
             return self.effects.only_say(visit, "Usage: /revise <what to change>");
         }
         match self.sessions.newest_for(visit.room, visit.sender.id, &self.notes) {
-            Ok(newest) => self.works.revise(&mut self.effects, visit, &newest.id, words),
+            Ok(newest) => self.works.on_revise(&mut self.effects, visit, &newest.id, words),
             Err(words) => self.effects.only_say(visit, words),
         }
     }
 
     /// Sends a file from the workplace of this room's newest session.
-    fn project_file(&mut self, visit: &Visit, path: &str) {
+    fn on_file(&mut self, visit: &Visit, path: &str) {
         if path.is_empty() {
             return self.effects.only_say(visit, "Usage: /file <path from the project's root>");
         }
@@ -196,7 +196,7 @@ impl ChatState {
     }
 
     /// Lists the sender's open questions, the oldest first, with buttons that show them again.
-    pub(super) fn status(&mut self, visit: &Visit) {
+    pub(super) fn on_status(&mut self, visit: &Visit) {
         let (room, user) = (visit.room, visit.sender.id);
         let (mut waiting, mut working) = (Vec::new(), Vec::new());
         // A group shows only its own sessions, because the sender's other sessions do not concern the other members.
@@ -237,7 +237,7 @@ pub(super) fn greeting(words: &str) -> Card {
 }
 
 /// `/queue`: shows or sets how messages reach the agent of this room's conversation while it works (LEAD-5).
-fn set_queue(
+fn on_queue(
     chat: Option<(&SessionId, &ShownSession)>,
     notes: &Notes,
     effects: &mut Effects,
@@ -267,7 +267,7 @@ fn set_queue(
 }
 
 /// `/allow` and `/deny`: whether a guest may answer for the sender in this room.
-fn guest(
+fn on_guest(
     (notes, effects): (&mut Notes, &mut Effects),
     visit: &Visit,
     about: Option<Sender>,
@@ -291,8 +291,15 @@ fn guest(
 /// The text of an open card in the list of `/status`. The result of a run needs no answer, so it is not listed.
 pub(super) fn waits_for(session: &Session, focus: &Focus) -> Option<String> {
     if let Some(card) = TurnCard::read(&focus.question) {
-        let waits = card.kind != TurnCardKind::Result;
-        return waits.then(|| format!("The plan of turn {} waits for review", card.folder));
+        return match card.kind {
+            TurnCardKind::Result => None,
+            TurnCardKind::Reply => {
+                Some(format!("The agent replied in words to turn {}, and waits for your answer", card.folder))
+            }
+            TurnCardKind::Review | TurnCardKind::Differs | TurnCardKind::Paused => {
+                Some(format!("The plan of turn {} waits for review", card.folder))
+            }
+        };
     }
     let round = session.rounds().find(|round| round.id == focus.round)?;
     let item = round.items.iter().find(|item| item.question.id == focus.question)?;

@@ -30,7 +30,7 @@ const LONGEST: usize = 160;
 const ON_A_BUTTON: usize = 30;
 
 /// `/digest` and `/digest TIME`.
-pub(super) fn command(effects: &mut Effects, visit: &Visit, rest: &str, now: Timestamp) {
+pub(super) fn on_command(effects: &mut Effects, visit: &Visit, rest: &str, now: Timestamp) {
     let Some(span) = span(rest) else {
         return effects.only_say(visit, "Usage: /digest, or /digest 48h for another time than a day");
     };
@@ -56,7 +56,7 @@ fn span(words: &str) -> Option<SignedDuration> {
 
 /// A tap on the button that overrules a lead's answer. The answer is looked for in the logs, because the card may be of
 /// an earlier process, and its session may be over.
-pub(super) fn overrule(effects: &mut Effects, tap: Tap, tag: Tag, now: Timestamp) {
+pub(super) fn on_overrule(effects: &mut Effects, tap: Tap, tag: Tag, now: Timestamp) {
     let Tap { room, by, query, ticket, .. } = tap;
     effects.answer_tap(query, "🌿 One moment…");
     let since = now.checked_sub(OVERRULABLE).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -223,7 +223,7 @@ pub(super) fn proposal(project: &str, id: &str, text: &str) -> Card {
 }
 
 /// A tap on such a card.
-pub(super) fn decide_learning(
+pub(super) fn on_learning(
     (projects, access): (&Projects, &Access),
     effects: &mut Effects,
     tap: Tap,

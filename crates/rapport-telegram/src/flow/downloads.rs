@@ -6,7 +6,7 @@ use rapport_door::NewFile;
 use super::chat_state::ChatState;
 use super::effect::{AfterFetch, AfterHear, Effect};
 use super::incoming::{FileRef, What};
-use super::messages::{Visit, other};
+use super::messages::{Visit, on_other};
 
 /// The maximum size of a file that Telegram lets a bot download, in bytes.
 pub(super) const LARGEST_FILE: usize = 20 << 20;
@@ -16,9 +16,9 @@ const TOO_LARGE: &str = "That file is larger than 20 MB, which is all that Teleg
 
 impl ChatState {
     /// Handles a message, after its files are fetched.
-    pub(super) fn act_with(&mut self, visit: Visit, what: What, files: Vec<FileRef>) {
+    pub(super) fn on_visit(&mut self, visit: Visit, what: What, files: Vec<FileRef>) {
         if files.is_empty() {
-            return self.act(visit, what);
+            return self.on_what(visit, what);
         }
         let is_too_large = |file: &FileRef| file.size.is_some_and(|size| size > LARGEST_FILE as u64);
         if files.iter().any(is_too_large) {
@@ -31,7 +31,7 @@ impl ChatState {
             match (is_voice, self.settings.can_hear) {
                 (true, true) => {}
                 (false, _) if !is_answer => {}
-                _ => return other(&self.sessions, &self.notes, &mut self.effects, &visit, kind),
+                _ => return on_other(&self.sessions, &self.notes, &mut self.effects, &visit, kind),
             }
         }
         self.effects.type_for(visit.room);
@@ -55,7 +55,7 @@ impl ChatState {
                 let then = Box::new(AfterHear { visit, reply_to });
                 self.effects.want(Effect::Hear { voice: voice.clone(), then });
             }
-            (what, _) => self.act(Visit { files, ..visit }, what),
+            (what, _) => self.on_what(Visit { files, ..visit }, what),
         }
     }
 }

@@ -368,6 +368,8 @@ pub(super) struct NewSession {
     pub(super) project: String,
     pub(super) room: Room,
     pub(super) owner: u64,
+    /// Whether the owner is not the person whose machine this is.
+    pub(super) is_of_other_user: bool,
     /// The update that asked for it, for de-duplication after a kill.
     pub(super) request: Option<String>,
     /// The turn of a conversation from which the session grew.

@@ -9,7 +9,7 @@ use super::callbacks::{Tap, in_words};
 use super::card::{self, Card, Waiting};
 use super::cards::CardKey;
 use super::chat_moves::in_new_chat;
-use super::chat_state::ChatState;
+use super::chat_state::{ChatState, Settings};
 use super::commands::greeting;
 use super::early_texts::{EarlyText, TOO_EARLY};
 use super::effect::{
@@ -19,6 +19,7 @@ use super::incoming::{Incoming, Sender, What};
 use super::notes::Notes;
 use super::shown_sessions::{ShownSession, ShownSessions};
 use super::step_effects::Effects;
+use super::turns::answer_reply;
 use super::work;
 use crate::access::{REFUSAL, Verdict};
 use crate::notice::Notice;
@@ -96,13 +97,13 @@ impl ChatState {
             }
             (Verdict::Allowed, what) => {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
-                self.act_with(visit, what, files);
+                self.on_visit(visit, what, files);
                 self.show_refused(room.chat);
             }
             // Only commands that change nothing; in a group, other people's conversation is not for the bot.
             (Verdict::Looks, What::Command { name, rest, about }) if only_shows(&name, &rest) => {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
-                self.act_with(visit, What::Command { name, rest, about }, files);
+                self.on_visit(visit, What::Command { name, rest, about }, files);
             }
             (Verdict::Looks, What::Press { query, .. }) => {
                 self.effects.answer_tap(query, LOOKS);
@@ -118,7 +119,7 @@ impl ChatState {
             // A guest may answer in this room, and do nothing else.
             (_, what @ (What::Press { .. } | What::Words { .. } | What::Edited { .. })) if is_guest => {
                 let visit = Visit { update: id, room, sender, message, ticket, files: Vec::new(), is_joined };
-                self.act_with(visit, what, files);
+                self.on_visit(visit, what, files);
                 self.show_refused(room.chat);
             }
             (_, What::Press { query, .. }) => {
@@ -142,16 +143,16 @@ impl ChatState {
         }
     }
 
-    pub(super) fn act(&mut self, visit: Visit, what: What) {
+    pub(super) fn on_what(&mut self, visit: Visit, what: What) {
         match what {
-            What::Command { name, rest, about } => self.command(visit, &name, &rest, about),
+            What::Command { name, rest, about } => self.on_command(visit, &name, &rest, about),
             What::Press { query, data, message, keyboard, about } => {
                 let Visit { room, sender, ticket, .. } = visit;
                 let (by, seen, query) = (sender.id, keyboard, Some(query));
                 self.on_tap(Tap { room, by, query, data, message, seen, about, ticket });
             }
-            What::Words { text, message, reply_to } => self.words(visit, text, message, reply_to),
-            What::Other { kind, .. } => self.wordless(visit, kind),
+            What::Words { text, message, reply_to } => self.on_text(visit, text, message, reply_to),
+            What::Other { kind, .. } => self.on_wordless(visit, kind),
             What::Edited { text } => self.on_edited(&visit, text),
         }
     }
@@ -200,7 +201,7 @@ impl ChatState {
 
     /// Handles a text: it is a reply to a card, or else the answer to the room's open question, or else a message for
     /// the agent. What the lead of the room has asked comes before what other agents ask.
-    pub(super) fn words(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
+    pub(super) fn on_text(&mut self, visit: Visit, text: String, message: i32, reply_to: Option<i32>) {
         let room = visit.room;
         let replied = reply_to.and_then(|message| self.cards.by_message(room.chat, message).cloned());
         if let Some(card) = replied {
@@ -212,7 +213,7 @@ impl ChatState {
             return self.say_to(&visit, &id, text);
         }
         if work::is_reply_about_revision(&self.notes, room, reply_to) {
-            return work::revise_asked(&self.notes, &mut self.effects, &visit, text);
+            return work::on_revision(&self.notes, &mut self.effects, &visit, text);
         }
         // A reply may arrive before Telegram's confirmation that its card was sent.
         let pending = reply_to.and_then(|_| {
@@ -235,7 +236,7 @@ impl ChatState {
             cards => return self.ask_which(&visit, cards, message),
         }
         if self.works.is_asked_to_revise(&self.notes, &self.sessions, &visit) {
-            return work::revise_asked(&self.notes, &mut self.effects, &visit, text);
+            return work::on_revision(&self.notes, &mut self.effects, &visit, text);
         }
         let turns = self.sessions.open_turns(room, visit.sender.id, &self.notes);
         if !turns.is_empty() {
@@ -259,11 +260,11 @@ impl ChatState {
     }
 
     /// Handles a message with files and without text. The files go to the agent, if no question is open.
-    fn wordless(&mut self, visit: Visit, kind: &str) {
+    fn on_wordless(&mut self, visit: Visit, kind: &str) {
         if visit.files.is_empty()
             || !self.sessions.open_questions(visit.room, visit.sender.id, &self.notes).is_empty()
         {
-            return other(&self.sessions, &self.notes, &mut self.effects, &visit, kind);
+            return on_other(&self.sessions, &self.notes, &mut self.effects, &visit, kind);
         }
         self.talk_unless_planning(visit, String::new());
     }
@@ -311,7 +312,7 @@ impl ChatState {
     /// Handles the texts that waited for this card, now that it has arrived or failed.
     pub(super) fn look_at_early(&mut self, card: &CardKey) {
         for early in self.early.take(card) {
-            self.words(early.visit, early.text, early.message, early.reply_to);
+            self.on_text(early.visit, early.text, early.message, early.reply_to);
         }
     }
 
@@ -331,9 +332,16 @@ impl ChatState {
             );
             return self.effects.only_say(&visit, &words);
         }
+        if let Some(time) = shown.withheld(&card.question, visit.sender.id, self.now) {
+            return self.effects.only_say(&visit, &card::withheld(time));
+        }
         // A text in reply to a plan says what to do instead of the plan.
         if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Review) {
             let act = Act::Skip { folder: turn.folder, message: Some(text) };
+            return self.effects.carry_out(&visit, vec![visit.op(&card.session, act)]);
+        }
+        if let Some(turn) = TurnCard::read(&card.question).filter(|turn| turn.kind == TurnCardKind::Reply) {
+            let act = answer_reply(turn.folder, text);
             return self.effects.carry_out(&visit, vec![visit.op(&card.session, act)]);
         }
         if !shown.takes_words(&card.question) {
@@ -381,7 +389,7 @@ impl ChatState {
         let project = self.projects.in_room(&self.notes, visit.room);
         let chat = self.sessions.conversation(visit.room, project);
         let Some((id, shown)) = chat.filter(|(_, shown)| !shown.presenter.session().is_over()) else {
-            let new = NewSession::asked_by(&visit, text, Aim::Chat, project.path.clone());
+            let new = NewSession::asked_by(&self.settings, &visit, text, Aim::Chat, project.path.clone());
             let start = if self.leads.are_wanted() { SessionStart::Lead } else { SessionStart::Usual };
             let new = NewSession { start, ..new };
             return self.effects.carry_out(&visit, vec![SessionOp::Create(Box::new(new), None)]);
@@ -428,10 +436,17 @@ impl ChatState {
 
 impl NewSession {
     /// The session that the sender of an update requests.
-    pub(super) fn asked_by(visit: &Visit, task: String, aim: Aim, project: String) -> Self {
+    pub(super) fn asked_by(
+        settings: &Settings,
+        visit: &Visit,
+        task: String,
+        aim: Aim,
+        project: String,
+    ) -> Self {
         let (room, owner, request) = (visit.room, visit.sender.id, Some(visit.update.clone()));
-        let (files, start) = (visit.files.clone(), SessionStart::Usual);
-        Self { task, aim, project, room, owner, request, grown_from: None, files, start }
+        let (is_of_other_user, files) = (settings.is_other_user(owner), visit.files.clone());
+        let (grown_from, start) = (None, SessionStart::Usual);
+        Self { task, aim, project, room, owner, is_of_other_user, request, grown_from, files, start }
     }
 }
 
@@ -446,7 +461,7 @@ impl Visit {
 }
 
 /// Replies to a photo or the like without text, which is never an answer.
-pub(super) fn other(
+pub(super) fn on_other(
     sessions: &ShownSessions,
     notes: &Notes,
     effects: &mut Effects,

@@ -275,9 +275,10 @@ impl Outbound {
         first: Option<QuestionRound>,
     ) -> Result<(), DoorError> {
         let (template, new_quick_work) = (self.template.clone(), self.new_quick_work.clone());
+        let is_of_other_user = new.is_of_other_user;
         // Both read files of the project, which blocks.
         let created = spawn_blocking(move || {
-            let NewSession { task, aim, project, room, owner, request, grown_from, files, start } = new;
+            let NewSession { task, aim, project, room, owner, request, grown_from, files, start, .. } = new;
             let (made, lead, is_lead) = match start {
                 SessionStart::Usual => (template(&project, task, aim), None, false),
                 SessionStart::Lead => (template(&project, task, aim), None, true),
@@ -291,7 +292,9 @@ impl Outbound {
                 }
             };
             let (origin, by) = (Some(room.into()), person(owner));
-            Ok::<_, String>((Created { origin, by, request, grown_from, lead, is_lead, ..made }, files))
+            let created =
+                Created { origin, by, is_of_other_user, request, grown_from, lead, is_lead, ..made };
+            Ok::<_, String>((created, files))
         });
         let created = created.await.unwrap_or_else(|error| Err(error.to_string()));
         let (created, files) = created.map_err(DoorError::Failed)?;

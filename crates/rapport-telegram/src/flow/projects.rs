@@ -27,6 +27,8 @@ pub struct Project {
     pub name: String,
     /// The directory of the project, as its sessions record it.
     pub path: String,
+    /// Whether a short task whose scope is obvious begins without planning.
+    pub has_quick_tasks: bool,
 }
 
 impl Project {
@@ -118,7 +120,7 @@ impl Projects {
     }
 
     /// `/project NAME`: chooses a project for a room by its name.
-    pub(super) fn choose(&self, notes: &mut Notes, effects: &mut Effects, visit: &Visit, name: &str) {
+    pub(super) fn on_choice(&self, notes: &mut Notes, effects: &mut Effects, visit: &Visit, name: &str) {
         match self.called(name) {
             Some(project) => set(notes, effects, visit.room, project),
             None => effects.say(visit.room, &self.not_served(name)),
@@ -246,7 +248,7 @@ mod tests {
     const TOPIC: Room = Room { chat: 42, topic: Some(3) };
 
     fn project(name: &str) -> Project {
-        Project { name: name.into(), path: format!("/{name}") }
+        Project { name: name.into(), path: format!("/{name}"), has_quick_tasks: false }
     }
 
     fn three() -> Projects {

@@ -95,7 +95,7 @@ impl QuietTimes {
 
 impl ChatState {
     /// `/quiet`: changes when a chat is quiet, and says when that is.
-    pub(super) fn set_quiet(&mut self, visit: &Visit, wish: &str) {
+    pub(super) fn on_quiet(&mut self, visit: &Visit, wish: &str) {
         let chat = visit.room.chat;
         let wish = wish.trim().to_lowercase();
         if let Some(quiet) = wished(&wish, self.now) {

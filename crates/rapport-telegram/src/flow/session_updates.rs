@@ -385,7 +385,7 @@ impl ChatState {
 }
 
 /// Warns that other sessions are at work in the directory of a session, because their changes cannot be told apart.
-pub(super) fn tell_beside(sessions: &ShownSessions, effects: &mut Effects, id: &SessionId, others: usize) {
+pub(super) fn on_beside(sessions: &ShownSessions, effects: &mut Effects, id: &SessionId, others: usize) {
     let Some(room) = sessions.get(id).map(|shown| shown.room).filter(|_| others > 0) else { return };
     let (what, each) = match others {
         1 => ("Another session is".to_owned(), "Either"),

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Act, Aim, FileTurn, Presenter, Question, QuestionId, SessionId, TurnCard};
 
 use super::announcements::Announcements;
@@ -71,6 +71,19 @@ impl ShownSession {
     /// Whether a user may answer and steer the session.
     pub(super) fn allows(&self, user: u64, notes: &Notes) -> bool {
         notes.may(user, self.room, self.owner)
+    }
+
+    /// How long a user is not asked a question yet, because it is the turn of whoever began the session; `None` if the
+    /// user is asked.
+    pub(super) fn withheld(
+        &self,
+        question: &QuestionId,
+        user: u64,
+        now: Timestamp,
+    ) -> Option<SignedDuration> {
+        let way = self.presenter.session().way(question).filter(|_| user != self.owner)?;
+        let until = way.withheld_until?;
+        Some(now.duration_until(until)).filter(SignedDuration::is_positive)
     }
 
     /// Whether a question accepts free text.
@@ -348,7 +361,7 @@ mod tests {
     }
 
     fn project(path: &str) -> Project {
-        Project { name: path.into(), path: path.into() }
+        Project { name: path.into(), path: path.into(), has_quick_tasks: false }
     }
 
     /// Sessions in the group that Anna began at these seconds, with these aims, about these projects.

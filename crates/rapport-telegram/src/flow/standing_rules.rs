@@ -45,13 +45,13 @@ impl HeldRule {
 }
 
 impl ChatState {
-    pub(super) fn always(&mut self, visit: Visit) {
+    pub(super) fn on_always(&mut self, visit: Visit) {
         let project = self.projects.in_room(&self.notes, visit.room).path.clone();
         self.effects.want(Effect::ReadRules { project, then: AfterRules::List(Box::new(visit)) });
     }
 
     /// Handles a tap on a rule in the list. The rules are read again, because they may have changed.
-    pub(super) fn revoke(&mut self, tap: Tap, tag: Tag) {
+    pub(super) fn on_revoke(&mut self, tap: Tap, tag: Tag) {
         let Tap { room, by, query, message, ticket, .. } = tap;
         if !self.access.allows(by) {
             self.effects.answer_tap(query, "Only people who may use this bot can do that.");

@@ -1177,7 +1177,7 @@ fn words_before_what_waits_is_shown_begin_nothing() {
 }
 
 fn project(name: &str) -> Project {
-    Project { name: name.into(), path: format!("/{name}") }
+    Project { name: name.into(), path: format!("/{name}"), has_quick_tasks: false }
 }
 
 /// The state of a channel that serves two projects, with these notes.
@@ -1274,6 +1274,67 @@ fn lead_18_a_draft_of_the_lead_is_sent_with_one_tap() {
     // The previous card is closed, and its buttons have no effect.
     let old = stage.taps(ANNA, Button::Answer(0, 0), &first);
     assert!(old.iter().all(|effect| !effect.starts_with("act")), "{old:?}");
+}
+
+/// A guest of a group is asked after whoever began the session: until then their taps and texts answer nothing, and
+/// they are told when it is their turn.
+#[test]
+fn a_guest_is_asked_after_whoever_began_the_session() {
+    const BERT: u64 = 77;
+    let Event::Created(planned) = created(GROUP) else { panic!("a session begins with that") };
+    let mut terms = planned.terms.clone();
+    terms.routing.person_time = Some(SignedDuration::from_mins(30));
+    let created = Event::Created(Created { terms, ..planned });
+    let mut stage = Stage::with(Access::new([ANNA, BERT]), Notes::default());
+    stage.state.notes.guest(&mut Effects::default(), GROUP, ANNA, BERT, super::notes::Guest::May);
+    stage.happens(vec![created, asked(&["q1"]), routed("q1", Recipient::Person, Hop::First)]);
+    let first = key("q1", 1);
+    stage.arrives(&first, 7);
+    let press = |key: &CardKey, button: Button| {
+        let data = button.data(&key.tag());
+        What::Press { query: "tap".into(), data, message: Some(7), keyboard: None, about: None }
+    };
+    let text = || What::Words { text: "Yes".into(), message: 8, reply_to: Some(7) };
+    let refused = "Whoever asked for this task is asked first. You are asked in 30 min, if it is still open.";
+    for what in [press(&first, Button::Answer(0, 0)), text()] {
+        let effects = stage.comes(BERT, GROUP, what);
+        assert!(effects.iter().any(|effect| effect.contains(refused)), "{effects:?}");
+        assert!(effects.iter().all(|effect| !effect.starts_with("act")), "{effects:?}");
+    }
+    let looks = stage.comes(BERT, GROUP, press(&first, Button::Jump));
+    assert!(
+        looks.iter().any(|effect| effect.contains("card q1")),
+        "whoever is not asked may look: {looks:?}"
+    );
+    let answers = |effects: &[String]| effects.iter().any(|effect| effect.starts_with("act: answer q1"));
+    let person = stage.comes(ANNA, GROUP, press(&first, Button::Answer(0, 0)));
+    assert!(answers(&person), "the person is asked: {person:?}");
+    stage.now = START + SignedDuration::from_mins(30);
+    let shown = stage.happens(vec![routed("q1", Recipient::Others, Hop::TimeOver)]);
+    assert!(shown.iter().any(|effect| effect.contains("card q1")), "it is shown anew: {shown:?}");
+    let second = key("q1", 2);
+    stage.arrives(&second, 9);
+    let guest = stage.comes(BERT, GROUP, press(&second, Button::Answer(0, 0)));
+    assert!(answers(&guest), "{guest:?}");
+}
+
+/// What another user than the owner of the machine begins is theirs: the page asks its people later.
+#[test]
+fn a_session_of_another_user_is_known_as_theirs() {
+    const BERT: u64 = 77;
+    let mut stage = Stage::with(Access::new([ANNA, BERT]), Notes::default());
+    for (user, is_of_other_user) in [(ANNA, false), (BERT, true)] {
+        let room = Room { chat: i64::try_from(user).unwrap(), topic: None };
+        let effects = stage.state.step(update(user, room, 1, command("plan", "paint")), START);
+        let new = effects.into_iter().find_map(|effect| match effect {
+            Effect::Operate { mut ops, .. } => match ops.pop() {
+                Some(SessionOp::Create(new, _)) => Some(new),
+                _ => None,
+            },
+            _ => None,
+        });
+        assert_eq!(new.map(|new| new.is_of_other_user), Some(is_of_other_user), "{user}");
+    }
 }
 
 const LEAD: &str = "lead";
@@ -1491,6 +1552,26 @@ fn lead_26_quick_work_begins_without_planning() {
     let mut stage = led(HOME);
     let begun = stage.state.step(update(ANNA, HOME, 50, quick()), stage.now);
     assert_eq!(starts(&begun), [start(Some(LEAD))]);
+}
+
+/// LEAD-26: where the setting says so, an obvious task begins at once; any other one goes to the lead, and so does one
+/// for which the project is to be explored.
+#[test]
+fn lead_26_an_obvious_task_begins_without_planning_where_the_setting_says_so() {
+    for (is_on, typed, is_quick) in [
+        (true, "app fix typo in README.md", true),
+        (true, "app implement dark mode", false),
+        (true, "app fix typo in README.md --refresh", false),
+        (false, "app fix typo in README.md", false),
+    ] {
+        let mut stage = Stage::new();
+        let app = Project { has_quick_tasks: is_on, ..project("app") };
+        stage.state.projects = Projects::new(app, Vec::new());
+        let begun = stage.state.step(update(ANNA, HOME, 1, command("claude", typed)), START);
+        let quick = SessionStart::Quick { lead: None, worktree: false };
+        let expected = if is_quick { quick } else { SessionStart::Lead };
+        assert_eq!(starts(&begun), [expected], "{typed}");
+    }
 }
 
 /// LEAD-25: only people with access reach the lead; everybody else is refused, and unknown input gets help.

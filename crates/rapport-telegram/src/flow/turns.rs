@@ -20,7 +20,7 @@ use super::effect::{AfterContent, ContentForm, Effect, SessionOp};
 use super::notes::Picks;
 use super::shown_sessions::{ShownSession, ShownSessions};
 use super::step_effects::Effects;
-use super::unaddressed_texts::skip_with_words;
+use super::unaddressed_texts::decide_with_words;
 use crate::CHANNEL;
 use crate::api::Document;
 use crate::outgoing::Outgoing;
@@ -50,7 +50,7 @@ fn selection(plan: &ActionPlan, chosen: &BTreeSet<usize>) -> Selection {
 
 impl ChatState {
     /// Handles a button of a card about a turn.
-    pub(super) fn press_turn(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
+    pub(super) fn on_turn_tap(&mut self, tap: Tap, key: &CardKey, button: Button, card: &TurnCard) {
         let Some(turn) = self.sessions.turn(&key.session, &card.folder).cloned() else {
             return self.effects.finish(tap.ticket);
         };
@@ -77,6 +77,9 @@ impl ChatState {
                 }
                 approve(&selection(&plan, &chosen))
             }
+            Button::Skip if card.kind == TurnCardKind::Reply => {
+                Act::Skip { folder: folder.clone(), message: None }
+            }
             Button::Skip => return ask_first(&mut self.effects, tap, key, Grave::Skip, &plan),
             Button::Undo => return ask_first(&mut self.effects, tap, key, Grave::Undo, &plan),
             Button::UndoRest => return ask_first(&mut self.effects, tap, key, Grave::UndoRest, &plan),
@@ -92,7 +95,15 @@ impl ChatState {
             }
             Button::Restore => Act::RestorePlan { folder: folder.clone() },
             Button::Words if card.kind == TurnCardKind::Review => {
-                return skip_with_words(&mut self.effects, tap, &key.session, &folder);
+                return decide_with_words(&mut self.effects, tap, &key.session, |text| Act::Skip {
+                    folder,
+                    message: Some(text),
+                });
+            }
+            Button::Words if card.kind == TurnCardKind::Reply => {
+                return decide_with_words(&mut self.effects, tap, &key.session, |text| {
+                    answer_reply(folder, text)
+                });
             }
             Button::Choose if card::turn::is_choosable(&plan) => {
                 let all = (0..places(&plan).len()).collect();
@@ -182,6 +193,11 @@ impl ChatState {
     }
 }
 
+/// The act that answers a reply in words.
+pub(super) fn answer_reply(folder: String, text: String) -> Act {
+    Act::AnswerReply { folder, text, asking: None, is_size_agreed: false }
+}
+
 /// Asks for a confirmation of an irreversible act.
 fn ask_first(effects: &mut Effects, tap: Tap, key: &CardKey, grave: Grave, plan: &ActionPlan) {
     effects.send_card(tap.room, &card::sure(grave, &plan.title, &key.tag()));
@@ -218,8 +234,12 @@ pub(super) fn is_ours(session: &Session, entries: &[rapport_core::Entry]) -> boo
         | Event::BatchResumed { by, .. }
         | Event::UndoStarted { by, .. }
         | Event::Skipped { by, .. }
+        | Event::ReplyAnswered { by, .. }
+        | Event::ReplySkipped { by, .. }
         | Event::PlanAccepted { by, .. }
         | Event::PlanRestored { by, .. } => Some(is_here(by)),
+        // A plan that is made again follows from what was decided before.
+        Event::PlanStarted { origin: Some(origin), .. } if origin.is_replan => None,
         Event::PlanStarted { .. } | Event::ReviewStarted { .. } => Some(false),
         _ => None,
     });

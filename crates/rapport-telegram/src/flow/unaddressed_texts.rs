@@ -49,12 +49,13 @@ impl ChatState {
             // A tap could refer only to the first of several messages, and to no file.
             return self.effects.only_say(&visit, REPLY_TO_IT);
         }
-        let plans = waiting.iter().filter(|card| kind(card) == Some(TurnCardKind::Review));
-        let plans: Vec<_> =
-            plans.map(|card| (plan_title(&self.sessions, card), Button::Words.data(&card.tag()))).collect();
         let new = waiting.first().map(|card| Button::BeginNew.data(&card.tag())).unwrap_or_default();
-        let asked = card::skip_or_new(&plans, new).message(visit.room);
-        let asked = OutgoingMessage { reply_to: Some(message), ..asked };
+        let is_reply = |card: &&CardKey| kind(card) == Some(TurnCardKind::Reply);
+        let asked = match waiting.iter().rev().find(is_reply) {
+            Some(reply) => card::answer_or_new(Button::Words.data(&reply.tag()), new),
+            None => card::skip_or_new(&plans(&self.sessions, &waiting), new),
+        };
+        let asked = OutgoingMessage { reply_to: Some(message), ..asked.message(visit.room) };
         self.effects.send(visit.room, Outgoing::Message(asked));
         self.effects.finish(visit.ticket);
     }
@@ -71,7 +72,7 @@ impl ChatState {
     }
 
     /// Begins something new with the text that the tapped message replies to. Further taps have no effect.
-    pub(super) fn begin_new(&mut self, tap: Tap) {
+    pub(super) fn on_begin_new(&mut self, tap: Tap) {
         let Some(Quoted { message, text }) = tap.about.clone() else {
             return self.effects.only_answer(tap, NO_TEXT);
         };
@@ -90,11 +91,21 @@ impl ChatState {
     }
 }
 
-/// Skips a plan with the text that the tapped message replies to.
-pub(super) fn skip_with_words(effects: &mut Effects, tap: Tap, id: &SessionId, folder: &str) {
+/// Submits the act that this makes of the text that the tapped message replies to.
+pub(super) fn decide_with_words(
+    effects: &mut Effects,
+    tap: Tap,
+    id: &SessionId,
+    act: impl FnOnce(String) -> Act,
+) {
     let Some(Quoted { text, .. }) = tap.about.clone() else { return effects.only_answer(tap, NO_TEXT) };
-    let act = Act::Skip { folder: folder.to_owned(), message: Some(text) };
-    effects.act_and_strip(tap, id, act);
+    effects.act_and_strip(tap, id, act(text));
+}
+
+/// The plans among these cards: the title of each, and the data of the button that skips it with words.
+fn plans(sessions: &ShownSessions, waiting: &[CardKey]) -> Vec<(String, String)> {
+    let plans = waiting.iter().filter(|card| kind(card) == Some(TurnCardKind::Review));
+    plans.map(|card| (plan_title(sessions, card), Button::Words.data(&card.tag()))).collect()
 }
 
 fn plan_title(sessions: &ShownSessions, key: &CardKey) -> String {

@@ -81,6 +81,6 @@ impl ChatState {
         let HeardWords { room, update, message, reply_to, text, .. } = words;
         let sender = Sender { id: by, name: String::new() };
         let visit = Visit { update, room, sender, message, ticket, files: Vec::new(), is_joined: true };
-        self.words(visit, text, message, reply_to);
+        self.on_text(visit, text, message, reply_to);
     }
 }

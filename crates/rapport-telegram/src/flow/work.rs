@@ -200,7 +200,7 @@ impl Works {
     }
 
     /// Asks the agent of the newest work of a room to change it, in the same conversation.
-    pub(super) fn revise(&self, effects: &mut Effects, visit: &Visit, newest: &SessionId, words: &str) {
+    pub(super) fn on_revise(&self, effects: &mut Effects, visit: &Visit, newest: &SessionId, words: &str) {
         if self.tag_of(newest).is_none() {
             return effects.only_say(visit, "There is no work here that waits for a decision.");
         }
@@ -238,7 +238,7 @@ pub(super) fn is_reply_about_revision(notes: &Notes, room: Room, reply_to: Optio
 }
 
 /// Passes the person's answer to the agent of the work about which the room was asked.
-pub(super) fn revise_asked(notes: &Notes, effects: &mut Effects, visit: &Visit, words: String) {
+pub(super) fn on_revision(notes: &Notes, effects: &mut Effects, visit: &Visit, words: String) {
     let Some(asked) = notes.revising(visit.room) else { return effects.finish(visit.ticket) };
     if asked.by != visit.sender.id {
         return effects.only_say(visit, SOMEBODY_ELSES);
@@ -400,9 +400,9 @@ mod tests {
         assert!(is_reply_about_revision(&notes, HOME, Some(8)));
         assert!(!is_reply_about_revision(&notes, HOME, Some(7)));
         kinds(&mut effects);
-        revise_asked(&notes, &mut effects, &visit(BERT), "shorter".into());
+        on_revision(&notes, &mut effects, &visit(BERT), "shorter".into());
         assert_eq!(kinds(&mut effects), ["Send", "Finish"]);
-        revise_asked(&notes, &mut effects, &visit(ANNA), "shorter".into());
+        on_revision(&notes, &mut effects, &visit(ANNA), "shorter".into());
         assert_eq!(kinds(&mut effects), ["Resume", "Operate"]);
     }
 }

@@ -28,7 +28,8 @@ pub(crate) async fn inbox(
         _ => InboxOrder::Oldest,
     };
     site.board.soon_read().await;
-    let all = site.board.waiting(order);
+    let (mut all, now) = (site.board.waiting(order), (site.now)());
+    all.retain(|item| item.waiting.withheld_until.is_none_or(|until| until <= now));
     let last = all.len().saturating_sub(1) / ON_A_PAGE;
     let page = query.number::<usize>("page").unwrap_or(0).min(last);
     let named = (!query.get("s").is_empty())

@@ -11,7 +11,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::StreamExt as _;
 use maud::{Markup, html};
 use rapport_core::review::{Group, items};
-use rapport_core::{Act, BranchPoint, FileTurn, Presenter, QuestionId, SessionId, TurnCard, TurnCardKind};
+use rapport_core::{
+    Act, BranchPoint, FileTurn, Presenter, QuestionId, SessionId, Status, TurnCard, TurnCardKind,
+};
 use rapport_door::{Content, DoorError, Reached, StoreError};
 
 use super::{after, content, content_within, unseen};
@@ -31,6 +33,8 @@ const ON_A_PAGE: u64 = 60;
 const MOST_PREVIEWS: usize = 40;
 /// The maximum number of cards on one page.
 const MOST_CARDS: usize = 20;
+/// What a form says to have a session run in this process.
+pub(crate) const RESUME: &str = "resume";
 
 /// A session as one request sees it: the handlers below get it from the request's address and device.
 pub(crate) struct Look {
@@ -71,13 +75,17 @@ impl Look {
         let pinned = Some(QuestionId::new(query.get("pin"))).filter(|_| !query.get("pin").is_empty());
         let settled = pinned.filter(|pinned| card::open(&setup, pinned).is_none());
         let settled = settled.and_then(|settled| card::closed(&setup, &settled));
-        let cards = match (settled, named.and_then(|named| card::open(&setup, &named))) {
+        let mut cards = match (settled, named.and_then(|named| card::open(&setup, &named))) {
             (Some(settled), _) => vec![settled],
             (None, Some(card)) => vec![card],
             (None, None) => {
                 waiting.chain(stuck).filter_map(|one| card::open(&setup, &one)).take(MOST_CARDS).collect()
             }
         };
+        let goes_on = matches!(view.status, Status::Started | Status::Running) && !view.has_failed();
+        if goes_on && matches!(site.sessions.holder(id).await, Ok(None)) {
+            cards.push(session::unattended(&setup));
+        }
         let title = shortened(&view.task, 60);
         let frame =
             Frame { site, visitor, section: Section::Session, title: &title, session: Some(id.as_str()) };
@@ -222,8 +230,18 @@ pub(crate) async fn act(State(site): State<Arc<Site>>, Path(id): Path<String>, p
 async fn perform(site: &Site, visitor: &Visitor, id: &SessionId, fields: &Fields) -> Result<String, String> {
     // The form is checked against the newest stored state.
     let presenter = site.board.refresh(id).await.map_err(|error| error.to_string())?;
-    let acts = acts(&presenter, fields)?;
     let (by, sessions) = (visitor.by(), site.sessions_of(visitor));
+    if fields.get("do") == RESUME {
+        return match sessions.resume(id).await {
+            Ok(()) => {
+                site.board.resumed_here(id).await;
+                Ok("It goes on here.".to_owned())
+            }
+            Err(DoorError::Store(StoreError::Busy { .. })) => Ok("Another process runs it now.".to_owned()),
+            Err(error) => Err(refused(&error)),
+        };
+    }
+    let acts = acts(&presenter, fields)?;
     let mut reached = Reached::Process;
     for act in &acts {
         let done = sessions.act(id, &by, act).await;
@@ -238,7 +256,8 @@ async fn perform(site: &Site, visitor: &Visitor, id: &SessionId, fields: &Fields
     if reached == Reached::Log {
         // No process runs the session, so it continues here.
         match sessions.resume(id).await {
-            Ok(()) | Err(DoorError::Store(StoreError::Busy { .. })) => {}
+            Ok(()) => site.board.resumed_here(id).await,
+            Err(DoorError::Store(StoreError::Busy { .. })) => {}
             Err(error) => return Ok(format!("Stored, but the session could not be resumed: {error}")),
         }
     }
@@ -262,7 +281,9 @@ fn refused(error: &DoorError) -> String {
 /// What an act did.
 fn words(act: &Act) -> &'static str {
     match act {
-        Act::Answer { .. } | Act::Change { .. } | Act::Confirm => "Answered.",
+        Act::Answer { .. } | Act::Change { .. } | Act::Confirm | Act::TakeOffer { .. } => "Answered.",
+        Act::AlwaysAnswer { .. } => "Answered. The same question is answered so from now on.",
+        Act::AnswerReply { .. } => "Answered. The agent plans again.",
         Act::Back | Act::Reopen { .. } => "Open again.",
         Act::Keep { .. } => "Kept as it was.",
         Act::Say { .. } => "Sent.",

@@ -170,12 +170,42 @@ fn asked(setup: &CardSetup<'_>, id: &QuestionId) -> Option<Markup> {
                 @if let Some(previous) = item.previous {
                     p.previous { "So far: " strong { (text(&item.question.words(previous))) } }
                 }
+                (offered(setup, item.question, focus))
                 @if setup.visitor.may_answer() { (answering(setup, &round, place, focus)) }
                 @else { p.quiet { "This device may only look." } }
                 // Below the options: a draft that arrives moves none of them under a finger.
                 (of_lead(setup, item.question))
         },
     ))
+}
+
+/// An answer that a person gave to the same question before. It is given again only if a person says so.
+fn offered(setup: &CardSetup<'_>, question: &Question, focus: Option<&Focus>) -> Markup {
+    let Some(offer) = setup.presenter.session().offer(&question.id) else { return html! {} };
+    let project = setup.site.board.project(setup.presenter.session().project());
+    html! {
+        div.offer {
+            p {
+                "Answered before: " b { (text(&offer.answer)) } " "
+                span.by { (visible::line(&offer.by.to_string())) ", in " a href=(format!("/s/{}", encoded(offer.session.as_str()))) { (visible::line(offer.session.as_str())) } }
+            }
+            @if setup.visitor.may_answer() {
+                (setup.form(&format!("offer-{}-{}", question.id, offer.at), html! {
+                    input type="hidden" name="question" value=(question.id);
+                    @if let Some(focus) = focus { input type="hidden" name="seen" value=(focus.since); }
+                    input type="hidden" name="offered" value=(offer.answer);
+                    div.row {
+                        button name="do" value="offer" data-again { "Answer as before" }
+                        details.more {
+                            summary.button { "Always answer so here…" }
+                            p.quiet { "In " (project) ", this question is then always answered so, in every session, and nobody is asked. " code { "rapport revoke" } " lists such rules and takes them back." }
+                            button name="do" value="offer_always" { "Answer so now, and always" }
+                        }
+                    }
+                }))
+            }
+        }
+    }
 }
 
 /// What the lead does with a question: it considers it, or it drafted an answer, which a person may send.

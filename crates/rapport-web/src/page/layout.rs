@@ -64,6 +64,7 @@ pub(crate) fn framed(frame: &Frame<'_>, content: Markup) -> Markup {
                     dt { kbd { "1" } "–" kbd { "9" } } dd { "choose an option" }
                     dt { kbd { "Enter" } } dd { "open; confirm what is chosen" }
                     dt { kbd { "w" } } dd { "write in your own words" }
+                    dt { kbd { "r" } } dd { "answer as before" }
                     dt { kbd { "b" } } dd { "back to the question before" }
                     dt { kbd { "g" } " " kbd { "i" } } dd { "inbox" }
                     dt { kbd { "g" } " " kbd { "s" } } dd { "sessions" }

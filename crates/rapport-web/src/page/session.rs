@@ -1,13 +1,14 @@
 //! A session: what waits in it, its story, its plan and changes, and the ways to steer it.
 
 use maud::{Markup, html};
-use rapport_core::{AgentState, BranchPoint, PhaseView, SpentAt, Status, View, WorkplaceState, visible};
+use rapport_core::{AgentState, Aim, BranchPoint, PhaseView, SpentAt, Status, View, WorkplaceState, visible};
 use uuid::Uuid;
 
 use super::card::{CardSetup, files};
 pub(crate) use super::story::{before, story};
 use super::{chart, markdown, text, times};
 use crate::fields::encoded;
+use crate::handlers::session::RESUME;
 use crate::site::Site;
 use crate::summary::shortened;
 
@@ -82,6 +83,17 @@ pub(crate) fn plan(view: &View) -> Markup {
     }
 }
 
+/// What is shown while the session should go on, and no process runs it: the one that did has ended.
+pub(crate) fn unattended(setup: &CardSetup<'_>) -> Markup {
+    html! {
+        section.paper.unattended aria-labelledby="unattended-title" {
+            h2 #unattended-title { "No process runs this session" }
+            p { "The one that ran it has ended. Nothing is lost." }
+            (setup.button(RESUME, "Go on here", "main", None))
+        }
+    }
+}
+
 fn status(view: &View) -> &'static str {
     match view.status {
         Status::Started => "starting",
@@ -119,7 +131,8 @@ fn steering(setup: &CardSetup<'_>, view: &View) -> Markup {
     html! {
         section.paper.steer aria-labelledby="steer-title" {
             h2 #steer-title { "Steer" }
-            @if !is_over {
+            // A session of turns is told something with the card of its plan or of its agent's reply.
+            @if !is_over && view.aim != Aim::Files {
                 (setup.form(&format!("say-{}", view.id), html! {
                     input type="hidden" name="message" value=(Uuid::new_v4().simple());
                     label.own { span { @if is_busy { "Tell the agent something" } @else { "Go on with this" } } textarea name="text" rows="3" {} }

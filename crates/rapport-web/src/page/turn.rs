@@ -1,5 +1,5 @@
-//! The cards of a turn: its plan to review item by item, a changed file, a paused batch, the result with a way to
-//! undo it.
+//! The cards of a turn: its plan to review item by item, a changed file, a paused batch, a reply in words, the result
+//! with a way to undo it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -66,12 +66,14 @@ pub(super) fn open(setup: &CardSetup<'_>, card: &TurnCard, question: &QuestionId
         TurnCardKind::Review => review(setup, turn, &plan, question),
         TurnCardKind::Differs => differs(setup, turn),
         TurnCardKind::Paused => paused(setup, turn, &plan),
+        TurnCardKind::Reply => reply(setup, turn, question),
         TurnCardKind::Result => result(setup, turn, &plan),
     };
     let title = match card.kind {
         TurnCardKind::Review => format!("Review: {}", shortened(&plan.title, 120)),
         TurnCardKind::Differs => format!("{}/plan.md was changed", card.folder),
         TurnCardKind::Paused => "The run was interrupted".to_owned(),
+        TurnCardKind::Reply => "The agent replied in words instead of a plan".to_owned(),
         TurnCardKind::Result => format!("Turn {}", card.folder),
     };
     let content = html! { (head(setup, &title, focus.at)) (content) };
@@ -213,6 +215,26 @@ fn paused(setup: &CardSetup<'_>, turn: &FileTurn, plan: &ActionPlan) -> Markup {
                 }
             }))
         }
+    }
+}
+
+/// A reply in words, and the box for the answer to it.
+fn reply(setup: &CardSetup<'_>, turn: &FileTurn, question: &QuestionId) -> Markup {
+    html! {
+        div.reply { (markdown(turn.words.as_deref().unwrap_or_default())) }
+        @if setup.visitor.may_answer() {
+            (setup.form(&format!("{}/{question}", setup.id), html! {
+                (hidden(turn))
+                label.own {
+                    span { "Your answer; the agent then makes the plan" }
+                    textarea name="text" rows="3" maxlength=(rapport_core::MAX_TEXT) data-own {}
+                }
+                div.row {
+                    button.main name="do" value="reply" { "Send" }
+                    button name="do" value="skip" { "Leave it unanswered" }
+                }
+            }))
+        } @else { p.quiet { "This device may only look." } }
     }
 }
 

@@ -56,8 +56,8 @@ fn id(device: &str, session: &SessionId, name: &str) -> String {
 pub(crate) fn alerts(board: &Board, ended_after: Timestamp) -> Vec<Alert> {
     let waiting = board.waiting(InboxOrder::Oldest).into_iter().filter_map(|item| {
         let waiting = item.waiting;
-        // A lead considers it, and may answer it.
-        if waiting.is_for_leads {
+        // A lead considers it, and may answer it; or another user is asked first.
+        if waiting.is_for_leads || waiting.withheld_until.is_some() {
             return None;
         }
         let name =
@@ -99,7 +99,7 @@ fn of_end(summary: &Summary) -> Option<Alert> {
 /// For what an item wakes a device; `None` if the end of its session does.
 fn wake(kind: WaitingKind) -> Option<Wake> {
     Some(match kind {
-        WaitingKind::Question | WaitingKind::Form => Wake::Questions,
+        WaitingKind::Question | WaitingKind::Reply | WaitingKind::Form => Wake::Questions,
         WaitingKind::Permission | WaitingKind::Money => Wake::Permissions,
         WaitingKind::Plan | WaitingKind::Review => Wake::Plans,
         WaitingKind::Failed | WaitingKind::Paused => Wake::Failed,

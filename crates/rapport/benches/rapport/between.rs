@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
@@ -20,6 +20,11 @@ pub(crate) const ARGUMENT: &str = "--between";
 pub(crate) const WAITED: &str = "waited";
 /// and how long the disk took, where the question was kept back for that.
 pub(crate) const BARE: &str = "bare";
+
+/// When a lead was told of a question of another agent, since the epoch.
+pub(crate) const TOLD: &str = "told";
+/// How such a message begins.
+const TRIGGER: &str = "[Claude Code Question - Session ";
 
 /// By the name of the request: the call it is about, and when it came.
 type Open = Arc<Mutex<HashMap<String, (String, Instant)>>>;
@@ -45,6 +50,13 @@ pub(crate) fn read(notes: &Path, what: &str, call: &str) -> Outcome<Vec<Duration
     let start = format!("{what} {call} ");
     let nanos = all.lines().filter_map(|line| line.strip_prefix(&start));
     Ok(nanos.map(|nanos| nanos.parse().map(Duration::from_nanos)).collect::<Result<_, _>>()?)
+}
+
+/// When the lead was told of each question, since the epoch.
+pub(crate) fn told(notes: &Path) -> Outcome<Vec<Duration>> {
+    let all = std::fs::read_to_string(notes)?;
+    let nanos = all.lines().filter_map(|line| line.strip_prefix(TOLD)).map(|nanos| nanos.trim().parse());
+    Ok(nanos.map(|nanos| nanos.map(Duration::from_nanos)).collect::<Result<_, _>>()?)
 }
 
 /// Has the next question kept back until lines of these lengths were appended to this file, and synced.
@@ -100,8 +112,12 @@ fn answers(mut to: ChildStdin, open: &Open, mut notes: File) -> std::io::Result<
     let mut from = std::io::stdin().lock();
     let mut line = Vec::new();
     while from.read_until(b'\n', &mut line)? > 0 {
-        let came = Instant::now();
+        let (came, at) = (Instant::now(), SystemTime::now());
         // Noted before it is passed on: then what is noted is complete when the CLI goes on.
+        if String::from_utf8_lossy(&line).contains(TRIGGER) {
+            let at = at.duration_since(UNIX_EPOCH).unwrap_or_default();
+            writeln!(notes, "{TOLD} {}", at.as_nanos())?;
+        }
         let read: Value = serde_json::from_slice(&line).unwrap_or_default();
         let name = read["response"]["request_id"].as_str().unwrap_or_default();
         let asked = open.lock().unwrap_or_else(PoisonError::into_inner).remove(name);

@@ -8,6 +8,7 @@ mod exploring;
 mod files;
 mod growth;
 mod latency;
+mod lead;
 mod serving;
 mod stage;
 mod telegram;
@@ -82,7 +83,7 @@ fn main() -> ExitCode {
 
 /// Measures what is named, or everything.
 fn everything(wanted: &[&str]) -> Outcome {
-    let parts: [(&str, Measure); 15] = [
+    let parts: [(&str, Measure); 16] = [
         ("start-up", start_up),
         ("replay", replay),
         ("growth", growth::measure),
@@ -97,6 +98,7 @@ fn everything(wanted: &[&str]) -> Outcome {
         ("bots", bots::measure),
         ("files", files::measure),
         ("exploring", exploring::measure),
+        ("lead", lead::measure),
         ("workers", workers::measure),
     ];
     // Cargo adds an argument of its own.
@@ -239,11 +241,17 @@ fn replay_child(sessions: &Path) -> Outcome {
 
 /// A session that has been through a round of questions and waits for the answer to another.
 fn parked_session(store: &Files, n: usize) -> Outcome<SessionId> {
-    let at: Timestamp = "2026-11-15T12:00:00Z".parse()?;
+    parked_session_of(store, created(n), "2026-11-15T12:00:00Z".parse()?, &[])
+}
+
+/// The same for a session that began so, with these facts about its last question.
+fn parked_session_of(store: &Files, created: Created, at: Timestamp, last: &[Event]) -> Outcome<SessionId> {
     let holder = Holder::this_process(None);
-    let facts = Session::begin(created(n))?;
+    let name = created.task.split(':').next().unwrap_or_default().to_owned();
+    let conversation = created.conversation.clone();
+    let facts = Session::begin(created)?;
     let store = BlockingStore::new(store.clone());
-    let (id, _, mut log) = store.create(&format!("task {n}"), at, facts, &holder)?;
+    let (id, _, mut log) = store.create(&name, at, facts, &holder)?;
     let turn = TurnId(1);
     let call = |n: u32| CallId::new(format!("toolu_{n:024}"));
     let by = By::Person { channel: "terminal".into(), id: "anna".into() };
@@ -253,7 +261,7 @@ fn parked_session(store: &Files, n: usize) -> Outcome<SessionId> {
         by: by.clone(),
     };
     let steps = [
-        vec![Event::Connected { turn, conversation: created(n).conversation, model: Some("a-model".into()) }],
+        vec![Event::Connected { turn, conversation, model: Some("a-model".into()) }],
         vec![Event::Said { turn, text: "I need to know a few things first.".into() }],
         vec![Event::Used { turn, tool: "Read".into(), what: "src/main.rs".into(), kind: ToolUse::Reads }],
         vec![asked(1, call(1), &["q1", "q2"])],
@@ -261,7 +269,7 @@ fn parked_session(store: &Files, n: usize) -> Outcome<SessionId> {
         vec![answered("q2", "Session")],
         vec![Event::Taken { call: call(1) }],
         vec![Event::Said { turn, text: "Thank you. One more thing.".into() }],
-        vec![asked(2, call(2), &["q3"])],
+        [asked(2, call(2), &["q3"])].into_iter().chain(last.iter().cloned()).collect(),
         vec![Event::Cooled { turn, call: call(2) }],
         vec![Event::Parked { turn, call: call(2) }],
     ];

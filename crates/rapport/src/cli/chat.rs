@@ -6,7 +6,7 @@ use rapport_core::{Act, Aim, Created, Origin, SessionId};
 
 use super::agent_flags::AgentFlags;
 use super::run::{self, Start};
-use super::{Common, say, screen, trust, typed_lines};
+use super::{Common, detachment, say, screen, trust, typed_lines};
 use crate::config::Settings;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::{LEADS_BEGIN_IN, Workspace};
@@ -41,16 +41,30 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             let said = (!args.words.is_empty()).then(|| say::words(&args.words)).transpose()?;
             joined(id, said)
         }
-        None => begun(&place, &settings, first_words(common, &args.words)?)?,
+        None => Start::New(Box::new(new_lead(&place, &settings, first_words(common, &args.words)?)?)),
     };
     run::host(common, &place, &settings, start)
 }
 
-/// Says something to the lead of this project in a terminal, which is begun if there is none.
-pub(super) fn tell(common: &Common, place: &Workspace, settings: &Settings, words: String) -> Outcome {
+/// Says something to the lead of this project in a terminal, which is begun if there is none; it is shown here, or
+/// `serve` runs it.
+pub(super) fn tell(
+    common: &Common,
+    place: &Workspace,
+    settings: &Settings,
+    words: String,
+    is_detached: bool,
+) -> Outcome {
     let start = match place.lead()? {
+        Some(id) if is_detached => return detachment::tell_lead(common, place, &id, words),
         Some(id) => joined(id, Some(words)),
-        None => begun(place, settings, words)?,
+        None => {
+            let created = new_lead(place, settings, words)?;
+            if is_detached {
+                return detachment::begin_lead(common, place, created);
+            }
+            Start::New(Box::new(created))
+        }
     };
     run::host(common, place, settings, start)
 }
@@ -61,10 +75,10 @@ fn joined(id: SessionId, said: Option<String>) -> Start {
 }
 
 /// A new lead, with its first message.
-fn begun(place: &Workspace, settings: &Settings, words: String) -> Result<Start, Failure> {
+fn new_lead(place: &Workspace, settings: &Settings, words: String) -> Result<Created, Failure> {
     let created = place.session(words, Aim::Chat, settings)?;
     let origin = Some(Origin { channel: LEADS_BEGIN_IN.into(), key: LEADS_BEGIN_IN.into() });
-    Ok(Start::New(Box::new(Created { is_lead: true, origin, ..created })))
+    Ok(Created { is_lead: true, origin, ..created })
 }
 
 /// The first message of a new conversation.

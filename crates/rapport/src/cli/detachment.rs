@@ -1,28 +1,36 @@
-//! Sessions that `rapport serve` runs for a person who does not wait for them (`--detach`). They are stored without a
-//! process; `serve` resumes them, also after it was restarted or killed. The home has a note of each until it is over,
-//! so that `serve` need not read all sessions to find them.
+//! Sessions that `rapport serve` runs for a person who does not wait for them (`--detach`): work, and leads that plan
+//! it. They are stored without a process; `serve` resumes them, also after it was restarted or killed, and so it does
+//! with what a detached lead began. The home has a note of each until it is over, so that `serve` need not read all
+//! sessions to find them.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use rapport_core::{Created, Event, Origin, Session, SessionId};
+use jiff::{SignedDuration, Timestamp};
+use rapport_core::{Act, By, Created, Event, Origin, Session, SessionId};
 use rapport_door::{Sessions, Update};
 use rapport_durable::{digest, private_folder, remove, replace_private};
 use serde_json::json;
 
 use super::Common;
 use super::output::{say, say_json};
-use crate::cli::runtime;
-use crate::clock::Clock;
+use super::sessions::act;
+use crate::cli::{runtime, screen};
+use crate::clock::{self, Clock};
 use crate::error::{Code, Failure, Outcome};
 use crate::threads::off_thread;
 use crate::wiring::{Workspace, refuse_agents};
 
 /// The name of `serve` as the place where a session was begun.
 const SERVE: &str = "serve";
+/// How the note of a session begins that has no name yet; its conversation follows. No session is named so.
+const UNNAMED: &str = "new-";
+/// The length of the day at the beginning of a session's id.
+const DAY: usize = "20260124".len();
 /// The pauses before a session is tried again that another process holds: the one that began it is about to release it.
 const PAUSES: [u64; 6] = [20, 50, 100, 200, 500, 1000];
 
@@ -30,15 +38,7 @@ const PAUSES: [u64; 6] = [20, 50, 100, 200, 500, 1000];
 pub(super) fn begin(common: &Common, place: &Workspace, created: Created) -> Outcome {
     refuse_agents()?;
     let origin = Some(Origin { channel: SERVE.into(), key: "detached".into() });
-    let facts = Session::begin(Created { origin, ..created })?;
-    let sessions = place.sessions();
-    let id = runtime::small()?.block_on(sessions.import(facts, Clock::system().now()))?;
-    let notes = notes_of(place);
-    let noted = private_folder(&notes).and_then(|()| replace_private(&notes.join(id.as_str()), b""));
-    noted.map_err(|error| {
-        let why = format!("{id} is stored, but cannot be noted in {}: {error}", notes.display());
-        Failure::new(Code::Store, why).hint(format!("Run it here with: rapport resume {id}"))
-    })?;
+    let id = store(place, Created { origin, ..created })?;
     if common.json {
         return say_json(&json!({ "session": id, "detached": true }));
     }
@@ -48,7 +48,67 @@ pub(super) fn begin(common: &Common, place: &Workspace, created: Created) -> Out
     say(format_args!("See what becomes of it with: rapport status {id}"))
 }
 
-/// The folder with a note, an empty file, for each detached session of a project.
+/// Has `serve` run a lead, with this as its first message.
+pub(super) fn begin_lead(common: &Common, place: &Workspace, created: Created) -> Outcome {
+    refuse_agents()?;
+    let id = store(place, created)?;
+    tell_of_lead(common, &id)
+}
+
+/// Says something to a lead, and has `serve` run it. The note comes first: after a kill in between, `serve` finds a lead
+/// that has nothing to do.
+pub(super) fn tell_lead(common: &Common, place: &Workspace, lead: &SessionId, words: String) -> Outcome {
+    refuse_agents()?;
+    let notes = notes_of(place);
+    note(&notes, lead.as_str())?;
+    act(place, lead, &Act::Say { text: words, id: Some(format!("task:{}", clock::new_conversation())) })?;
+    tell_of_lead(common, lead)
+}
+
+fn tell_of_lead(common: &Common, lead: &SessionId) -> Outcome {
+    if common.json {
+        return say_json(&json!({ "lead": lead, "detached": true }));
+    }
+    say(format_args!(
+        "The lead {lead} plans it. A `rapport serve` of this project runs it, now or when it is started."
+    ))?;
+    say(format_args!(
+        "Its questions come to you wherever you are asked, and with: rapport status {lead}\nTalk to it with: rapport chat"
+    ))
+}
+
+/// Stores a new session with its note. The session has no name before it is stored; after a kill before its note is
+/// written, `serve` looks for it because of the note without a name.
+fn store(place: &Workspace, created: Created) -> Result<SessionId, Failure> {
+    let (sessions, notes) = (place.sessions(), notes_of(place));
+    let unnamed = unnamed_note(&created);
+    let facts = Session::begin(created)?;
+    let unnamed = note(&notes, &unnamed)?;
+    let stored = runtime::small()?.block_on(sessions.import(facts, Clock::system().now()));
+    if let Ok(id) = &stored {
+        note(&notes, id.as_str())?;
+    }
+    // `serve` removes what is left of it.
+    let _ = remove(&unnamed);
+    Ok(stored?)
+}
+
+fn unnamed_note(created: &Created) -> String {
+    format!("{UNNAMED}{}", created.conversation)
+}
+
+/// Writes a note, which is an empty file.
+fn note(notes: &Path, name: &str) -> Result<PathBuf, Failure> {
+    let path = notes.join(name);
+    let written = private_folder(notes).and_then(|()| replace_private(&path, b""));
+    written.map_err(|error| {
+        Failure::new(Code::Store, format!("it cannot be noted in {}: {error}", notes.display()))
+            .hint("Without a note, `rapport serve` does not run it: leave out --detach")
+    })?;
+    Ok(path)
+}
+
+/// The folder with a note for each detached session of a project.
 pub(super) fn notes_of(place: &Workspace) -> PathBuf {
     let project = digest(place.project.as_os_str().as_encoded_bytes());
     place.home.join("detached").join(project)
@@ -58,46 +118,136 @@ pub(super) fn notes_of(place: &Workspace) -> PathBuf {
 /// polled.
 pub(super) async fn resume_all(sessions: Arc<dyn Sessions>, notes: PathBuf) {
     let Ok(mut seen) = sessions.watch().await else { return };
-    let folder = notes.clone();
-    for id in off_thread(move || noted(&folder)).await.flatten().unwrap_or_default() {
+    for id in found(&*sessions, &notes).await {
         resume(&*sessions, &id, &notes).await;
     }
     while let Some(seen) = seen.next().await {
-        let is_begun = |update: &Update| match update {
-            Update::Entry(entry) => entry.facts.iter().any(is_detached),
-            Update::Progress(_) | Update::Action(_) | Update::Lost(_) => false,
-        };
-        if seen.updates.iter().any(is_begun) {
-            resume(&*sessions, &seen.session, &notes).await;
+        let facts = seen.updates.iter().flat_map(|update| match update {
+            Update::Entry(entry) => entry.facts.as_slice(),
+            Update::Progress(_) | Update::Action(_) | Update::Lost(_) => &[],
+        });
+        let (mut begun, mut may_go_on) = (None, false);
+        for fact in facts {
+            match fact {
+                Event::Created(created) => begun = Some(unnamed_note(created)),
+                // Another process may have stored a message for a lead.
+                Event::Heard { .. } => may_go_on = true,
+                _ => {}
+            }
+        }
+        let id = &seen.session;
+        may_go_on |= begun.is_some();
+        if let Some(unnamed) = begun
+            && has_note(&notes, unnamed).await
+        {
+            // The process that began it may be killed before it does that.
+            write_note(&notes, id).await;
+        }
+        if may_go_on && has_note(&notes, id.to_string()).await {
+            resume(&*sessions, id, &notes).await;
         }
     }
 }
 
-fn noted(notes: &Path) -> io::Result<Vec<SessionId>> {
-    let names = std::fs::read_dir(notes)?.map(|entry| Ok(entry?.file_name()));
-    let names = names.collect::<io::Result<Vec<_>>>()?;
-    Ok(names.iter().filter_map(|name| name.to_str().map(SessionId::new)).collect())
+async fn has_note(notes: &Path, name: String) -> bool {
+    let note = notes.join(name);
+    off_thread(move || note.exists()).await.unwrap_or_default()
 }
 
-fn is_detached(fact: &Event) -> bool {
-    let Event::Created(created) = fact else { return false };
-    created.origin.as_ref().is_some_and(|origin| origin.channel == SERVE)
+/// Writes the note of a session. Without it, the session is not resumed after the next start.
+async fn write_note(notes: &Path, id: &SessionId) {
+    let (folder, name) = (notes.to_owned(), id.to_string());
+    if !off_thread(move || note(&folder, &name).is_ok()).await.unwrap_or_default() {
+        tracing::warn!(session = %id, "not noted");
+    }
 }
 
-/// Resumes a session that is detached and goes on, if no process runs it. A log that is damaged or not trusted starts
-/// no agent, and a failed session waits until a person tries it again.
+/// The detached sessions of a project that are to be resumed: those that are noted, those of which a killed process had
+/// noted only that it begins one, and those that a detached lead began.
+async fn found(sessions: &dyn Sessions, notes: &Path) -> Vec<SessionId> {
+    let folder = notes.to_owned();
+    let Ok(noted) = off_thread(move || noted(&folder)).await.flatten() else {
+        return Vec::new();
+    };
+    let since = noted.iter().map(|(_, day)| day.as_str()).min().unwrap_or_default().to_owned();
+    let (unnamed, names): (BTreeSet<String>, BTreeSet<String>) =
+        noted.into_iter().map(|(name, _)| name).partition(|name| name.starts_with(UNNAMED));
+    let mut due: Vec<SessionId> = Vec::new();
+    let mut leads = BTreeSet::new();
+    for id in names.into_iter().map(SessionId::new) {
+        if sessions.view(&id).await.is_ok_and(|view| view.is_lead) {
+            leads.insert(id.clone());
+        }
+        due.push(id);
+    }
+    if unnamed.is_empty() && leads.is_empty() {
+        return due;
+    }
+    let mut at_work: BTreeSet<SessionId> = BTreeSet::new();
+    for id in sessions.list().await.unwrap_or_default() {
+        if id.as_str().get(..DAY).is_none_or(|day| *day < *since) || due.contains(&id) {
+            continue;
+        }
+        let session = sessions.entries(&id, 0).await.ok().and_then(|entries| Session::replay(&entries));
+        let Some(session) = session.filter(|session| !screen::is_over(&session.view(&id))) else { continue };
+        let created = session.created();
+        let began = |lead: &SessionId| matches!(&created.by, By::Lead { name } if name == lead.as_str());
+        let lead = created.lead.clone().filter(|lead| leads.contains(lead) && began(lead));
+        if lead.is_none() && !unnamed.contains(&unnamed_note(created)) {
+            continue;
+        }
+        if lead.is_none() {
+            write_note(notes, &id).await;
+        }
+        at_work.extend(lead);
+        due.push(id);
+    }
+    // A lead that rests, and whose sessions are all over, is no longer detached.
+    for lead in leads.difference(&at_work) {
+        if sessions.view(lead).await.is_ok_and(|view| screen::is_over(&view)) {
+            forget(notes, lead.as_str()).await;
+        }
+    }
+    for name in &unnamed {
+        forget(notes, name).await;
+    }
+    due
+}
+
+async fn forget(notes: &Path, name: &str) {
+    let note = notes.join(name);
+    // It is tried again at the next start.
+    let _ = off_thread(move || remove(&note)).await;
+}
+
+/// The names of the notes, each with a day before it was written.
+fn noted(notes: &Path) -> io::Result<Vec<(String, String)>> {
+    let mut all = Vec::new();
+    for entry in std::fs::read_dir(notes)? {
+        let entry = entry?;
+        let written = Timestamp::try_from(entry.metadata()?.modified()?).unwrap_or(Timestamp::UNIX_EPOCH);
+        let before = written.checked_sub(SignedDuration::from_hours(24)).unwrap_or(Timestamp::UNIX_EPOCH);
+        if let Ok(name) = entry.file_name().into_string() {
+            all.push((name, before.strftime("%Y%m%d").to_string()));
+        }
+    }
+    Ok(all)
+}
+
+/// Resumes a detached session that goes on, if no process runs it. A log that is damaged or not trusted starts no agent,
+/// and a failed session waits until a person tries it again.
 async fn resume(sessions: &dyn Sessions, id: &SessionId, notes: &Path) {
     for pause in PAUSES {
         let Ok(view) = sessions.view(id).await else { return };
-        let is_detached = view.origin.as_ref().is_some_and(|origin| origin.channel == SERVE);
-        if !is_detached || super::screen::is_over(&view) {
-            let note = notes.join(id.as_str());
-            // It is tried again at the next start.
-            let _ = off_thread(move || remove(&note)).await;
+        if screen::is_over(&view) {
+            // The sessions of a lead may go on while it rests.
+            if !view.is_lead {
+                forget(notes, id.as_str()).await;
+            }
             return;
         }
-        if matches!(sessions.holder(id).await, Ok(None)) {
-            match sessions.resume(id).await {
+        match sessions.holder(id).await {
+            Ok(None) => match sessions.resume(id).await {
                 Ok(()) => {
                     tracing::info!(session = %id, "resumed");
                     return;
@@ -105,7 +255,9 @@ async fn resume(sessions: &dyn Sessions, id: &SessionId, notes: &Path) {
                 Err(error) => {
                     tracing::info!(session = %id, why = rapport_door::variant(&error), "not resumed");
                 }
-            }
+            },
+            Ok(Some(holder)) if holder.pid == std::process::id() => return,
+            Ok(Some(_)) | Err(_) => {}
         }
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }

@@ -121,6 +121,7 @@ fn words(want: Want) -> Vec<String> {
         Want::Cleared => vec!["removes its worktree".to_owned()],
         Want::PlanSaved(_) => vec!["writes a plan".to_owned()],
         Want::Filed { path, .. } => vec![format!("writes {path}")],
+        Want::TurnPrepared(next) => vec![format!("has the agent plan again, and tells it: {}", next.answer)],
         Want::PlanChecked { folder, .. } => vec![format!("looks at the plan of turn {folder}")],
         Want::BatchRunning(order) => vec![format!("runs what was approved of turn {}", order.folder)],
         Want::ActionReplied { .. } => Vec::new(),

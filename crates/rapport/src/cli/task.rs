@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use rapport_core::routing::Policy;
-use rapport_core::{Aim, Assignment, Created, Enrichment, PlannedAction, PlanningRequest, SessionId};
+use rapport_core::{
+    Aim, Assignment, Created, Enrichment, PlannedAction, PlanningRequest, SessionId, quick_task,
+};
 use rapport_door::Projects as _;
 
 use super::agent_flags::AgentFlags;
@@ -23,13 +25,14 @@ const IN_WORKTREE: &str = "@worktree";
 /// The lead reads what is known about the project, explores it if that is missing or stale, asks you what the result
 /// depends on, sums up the requirements, and starts the agent with all of it. Later questions of the agent go to the
 /// lead first, as far as lead.policy lets it (docs/routing.md). With --quick the agent begins at once, with what is
-/// known. See, steer and end it with the usual commands: status, say, cancel, resume; projects are listed and named with
+/// known; so does a short task whose scope is obvious, where the setting lead.quick is on. See, steer and end it with the usual commands: status, say, cancel, resume; projects are listed and named with
 /// rapport project.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport task shop \"implement dark mode\"
   rapport task shop @worktree \"implement dark mode\"     apart from the project, until you apply it
   rapport task shop --quick \"fix the typo in the title\"  without planning
+  rapport task shop --detach \"implement dark mode\"      planned and done under rapport serve
   rapport task shop --refresh                            only explore it again
   rapport task shop --resume dark-mode \"also for the admin pages\"")]
 pub(super) struct Args {
@@ -41,8 +44,8 @@ pub(super) struct Args {
     /// Begin at once, without planning it with the lead
     #[arg(long)]
     quick: bool,
-    /// With --quick: do not wait for it; `rapport serve` runs it, and you answer from anywhere
-    #[arg(long, requires = "quick", conflicts_with = "resume")]
+    /// Do not wait for it: `rapport serve` runs the lead and its agent, and you answer from anywhere
+    #[arg(long, conflicts_with = "resume")]
     detach: bool,
     /// Explore the project again, even if what is known about it is current
     #[arg(long)]
@@ -83,14 +86,17 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let worker =
         WorkerLayer { kind: is_worktree.then(|| worktrees::NAME.to_owned()), ..WorkerLayer::default() };
     let settings = place.settings(Layer { worker, ..args.agent.layer() })?;
-    if args.quick {
+    // LEAD-26: what is to be explored, or goes on, is planned.
+    let is_obvious =
+        settings.quick_tasks && !args.refresh && resumed.is_none() && quick_task::is_obvious(&task);
+    if args.quick || is_obvious {
         return quick(&there, &place, &settings, (&task, resumed), (args.refresh, args.detach));
     }
     let name = project::done(known.load(&named)).map(|loaded| loaded.context.name).unwrap_or(args.about);
     let action = resumed.map_or(PlannedAction::Start, PlannedAction::Resume);
     let request =
         PlanningRequest { action, project: name, task, worktree: is_worktree, refresh: args.refresh };
-    chat::tell(&there, &place, &settings, request.text())
+    chat::tell(&there, &place, &settings, request.text(), args.detach)
 }
 
 /// LEAD-26: begins at once, with what is known about the project.

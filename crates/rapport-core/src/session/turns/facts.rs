@@ -9,6 +9,7 @@ use crate::report::Report;
 use crate::session::agent_turns::Process;
 use crate::session::shared::{Life, Shared};
 use crate::turn::{ActionResult, FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
+use crate::want::NextTurn;
 
 use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, world};
 
@@ -41,6 +42,17 @@ impl TurnsFlow {
             }
             Event::TurnFound(found) => self.turn_found(shared, found),
             Event::TurnGone { folder } => self.turn_gone(shared, folder),
+            Event::ReplyAnswered { folder, text, asking, is_size_agreed, .. } => {
+                let words = self.settle_reply(folder).unwrap_or_default();
+                self.phase = TurnsPhase::Preparing(NextTurn {
+                    after: folder.clone(),
+                    words,
+                    answer: text.clone(),
+                    asking: *asking,
+                    is_size_agreed: *is_size_agreed,
+                });
+            }
+            Event::ReplySkipped { folder, .. } => drop(self.settle_reply(folder)),
             Event::ReviewStarted { folder, .. } => self.check(folder, false),
             Event::PlanChecked { folder, problems, remarks, .. } => {
                 self.with_file_turn(folder, |turn| {
@@ -146,6 +158,12 @@ impl TurnsFlow {
             }),
             _ => {}
         }
+    }
+
+    /// Records that a reply in words no longer waits; returns the words.
+    fn settle_reply(&mut self, folder: &str) -> Option<String> {
+        self.with_file_turn(folder, |turn| turn.is_reply_settled = true);
+        self.file_turn(folder)?.words.clone()
     }
 
     /// Records that a turn is being planned, and no other one.
@@ -369,7 +387,11 @@ impl TurnsFlow {
 fn is_about(phase: &TurnsPhase, folder: &str) -> bool {
     match phase {
         TurnsPhase::Concluding { folder: due } | TurnsPhase::Checking { folder: due, .. } => due == folder,
-        TurnsPhase::Resting | TurnsPhase::Planning | TurnsPhase::Filing | TurnsPhase::Running { .. } => false,
+        TurnsPhase::Resting
+        | TurnsPhase::Preparing(_)
+        | TurnsPhase::Planning
+        | TurnsPhase::Filing
+        | TurnsPhase::Running { .. } => false,
     }
 }
 

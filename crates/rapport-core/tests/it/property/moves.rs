@@ -145,6 +145,7 @@ fn along(play: &Play, watch: &Watch, whom: u8, how: u8) -> Move {
             Want::AgentRunning(_)
             | Want::LeadTold { .. }
             | Want::LeadReleased { .. }
+            | Want::TurnPrepared(_)
             | Want::PlanChecked { .. }
             | Want::BatchRunning(_)
             | Want::ActionReplied { .. }

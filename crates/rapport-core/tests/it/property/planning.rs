@@ -102,7 +102,7 @@ proptest! {
                     Want::Merged { .. } | Want::Applied { .. } | Want::Cleared | Want::WorkUndone(_) => {
                         prop_assert!(false, "it is done in the project itself")
                     }
-                    Want::QuestionRound(_) | Want::Filed { .. } | Want::PlanChecked { .. } | Want::BatchRunning(_)
+                    Want::QuestionRound(_) | Want::Filed { .. } | Want::TurnPrepared(_) | Want::PlanChecked { .. } | Want::BatchRunning(_)
                     | Want::ActionReplied { .. } | Want::ReportFiled { .. } | Want::Undone { .. } => {
                         prop_assert!(false, "the agent makes it");
                     }

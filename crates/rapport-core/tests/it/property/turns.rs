@@ -59,6 +59,15 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
                     differs: (how % 5 == 1).then(|| PLAN.replace("a.txt", "c.txt")),
                 });
             }
+            Some(Want::TurnPrepared(next)) => {
+                return Input::World(World::TurnPrepared {
+                    after: next.after.clone(),
+                    folder: format!("{:02}", 50 + how % 9),
+                    conversation: ConversationId::new(format!("conversation-{how}")),
+                    origin: TurnOrigin { parent: None, created: play.now, agent: None, is_replan: true },
+                    shown: None,
+                });
+            }
             Some(Want::BatchRunning(order)) => return Input::World(batch_world(&order.batch, how)),
             Some(Want::ReportFiled { folder, .. }) => {
                 let files = BTreeMap::from([("report.md".to_owned(), "aa".to_owned())]);
@@ -102,7 +111,10 @@ fn input(play: &Play, turn: u32, (what, how): (u8, u8)) -> Input {
         }
         25 => return Input::World(World::Failed { reason: "no space".into() }),
         26 => AgentDid::Finish { result: "Done.".into() },
-        27 => AgentDid::Leave(Leave::Finished { result: PLAN.into() }),
+        27 => {
+            let result = if how % 4 == 0 { "Which one do you mean?" } else { PLAN };
+            AgentDid::Leave(Leave::Finished { result: result.into() })
+        }
         28 => AgentDid::Leave(Leave::Failed { reason: "it died".into() }),
         29 => {
             let ask = Ask::Questions(vec![draft(&format!("What is {how}?"), &["A", "B"])]);
@@ -160,6 +172,10 @@ fn about_turns(play: &Play, what: u8, how: u8) -> Act {
                 actions: vec![None, left(how.is_multiple_of(2)), None],
             },
         },
+        (0, 7) if play.session.reply().is_some() => {
+            let text = ["the first", " "][usize::from(how % 16 / 8)].to_owned();
+            Act::AnswerReply { folder, text, asking: None, is_size_agreed: false }
+        }
         (0, _) => Act::Review { folder },
         (1, 0..=3) => Act::GoOn { batch, interrupted: Interrupted::Again },
         (1, 4) => Act::Skip { folder, message: None },

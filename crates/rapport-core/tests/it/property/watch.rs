@@ -618,6 +618,7 @@ impl Watch {
                 }
                 Want::QuestionRound(_)
                 | Want::Filed { .. }
+                | Want::TurnPrepared(_)
                 | Want::PlanChecked { .. }
                 | Want::BatchRunning(_)
                 | Want::ActionReplied { .. }

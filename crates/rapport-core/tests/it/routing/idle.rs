@@ -93,6 +93,37 @@ fn lead_16_an_idle_worker_is_not_kept_going_for_ever() {
     story.world(World::Tick, "").open(&["q6"]);
 }
 
+/// LEAD-16: a lead that has its worker go on after every end is told of five ends; then only people are, until one of
+/// them acts.
+#[test]
+fn lead_16_a_lead_does_not_loop_with_its_worker() {
+    let mut story = working(Created { by: lead(), ..led(Policy::Auto) });
+    let is_told = |story: &Story| {
+        story.play.session.wants().iter().any(|want| matches!(want, rapport_core::Want::LeadInformed { .. }))
+    };
+    let says = |by, text: &str| person(by, Act::Say { text: text.into(), id: None });
+    let end = |story: &mut Story, turn| {
+        let finished = rapport_core::Leave::Finished { result: "Done.".into() };
+        let ended = story.put(&crate::support::agent(turn, rapport_core::AgentDid::Leave(finished)));
+        assert!(ended.contains("ended"), "{ended}");
+        story.world(World::Report { changes: None }, "reported");
+    };
+    for number in 1..=6 {
+        end(&mut story, number + 1);
+        assert_eq!(is_told(&story), number <= 5, "end {number}");
+        if number <= 5 {
+            let outcome = Ok(());
+            story.put(&rapport_core::Input::World(World::LeadInformed { end: number, outcome }));
+        }
+        let by = if number == 6 { crate::support::ann() } else { lead() };
+        let begun = story.put(&says(by, "once more"));
+        assert!(begun.contains("started"), "{begun}");
+        story.baseline().connects();
+    }
+    end(&mut story, 8);
+    assert!(is_told(&story), "a person has acted");
+}
+
 /// LEAD-16: under `assist` the lead drafts; a person may also say what to do, in own words.
 #[test]
 fn lead_16_a_person_says_what_an_idle_worker_does() {

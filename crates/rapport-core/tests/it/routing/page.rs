@@ -4,6 +4,17 @@ use rapport_core::routing::{Class, MOST_IN_A_ROW, Policy, ROWS, Recipient, Routi
 
 const PAGE: &str = include_str!("../../../../../docs/routing.md");
 
+/// LEAD-26: the page names all verbs of tasks that need no planning.
+#[test]
+fn lead_26_the_page_names_the_verbs_of_obvious_tasks() {
+    use rapport_core::quick_task::{MENDING_VERBS, OBVIOUS_VERBS};
+    let section =
+        PAGE.split("## Tasks that need no planning").nth(1).and_then(|rest| rest.split("\n## ").next());
+    for verb in OBVIOUS_VERBS.iter().chain(&MENDING_VERBS) {
+        assert!(section.unwrap().contains(&format!("`{verb}`")), "{verb}");
+    }
+}
+
 /// LEAD-15: who is asked, in which order, for how long, for every class and policy.
 #[test]
 fn the_page_says_for_every_class_and_policy_who_is_asked() {

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseError, TestRunner};
-use rapport_core::routing::{Class, Policy, Recipient, RoutingTerms};
+use rapport_core::routing::{ASKING_TIME, Class, Policy, Recipient, RoutingTerms};
 use rapport_core::{
     Act, AgentDid, Ask, By, ConversationId, Created, Event, Input, OpenQuestion, QuestionId, Reply, Terms,
     Want, World,
@@ -16,6 +16,8 @@ use crate::support::{CONVERSATION, Play, agent, ann, call, draft, person};
 
 /// What, and how.
 type Dice = (u8, u8);
+
+const PERSON_TIME: SignedDuration = SignedDuration::from_mins(30);
 
 /// Questions, and whether somebody who is no person may decide them.
 const QUESTIONS: [(&str, bool); 12] = [
@@ -105,7 +107,7 @@ fn tell(dice: u8, moves: &[Dice]) -> Result<Reached, String> {
     let policies = [Policy::Auto, Policy::Auto, Policy::Assist, Policy::Ask, Policy::Trust];
     let policy = policies[usize::from(dice % 5)];
     let per_hour = [20, 3, 6, 1][usize::from(dice / 5 % 4)];
-    let person_time = dice.is_multiple_of(7).then(|| SignedDuration::from_mins(30));
+    let person_time = dice.is_multiple_of(7).then_some(PERSON_TIME);
     let routing = RoutingTerms { per_hour, person_time, ..RoutingTerms::default() };
     let terms = Terms { questions: policy, routing, max_rounds: 1_000, ..Terms::default() };
     let mut play = Play::begin_as(Created { terms, ..led(policy) });
@@ -258,6 +260,11 @@ fn put(play: &mut Play, seen: &mut Seen, policy: Policy, per_hour: u32, input: &
         let is_for_lead = way.to == Recipient::Lead && way.class.is_for_people();
         if !is_bounded || is_for_lead {
             return wrong("a question stays with a lead");
+        }
+        let withheld_until = way.withheld_until;
+        let longest = now.checked_add(ASKING_TIME + PERSON_TIME).unwrap();
+        if withheld_until.is_some_and(|until| until > longest || way.to == Recipient::Others) {
+            return wrong("a question is kept from others for ever");
         }
     }
     Ok(())

@@ -212,6 +212,102 @@ fn file_29_a_plan_is_approved_run_and_reported() {
     assert!(turn.plan.is_none() && turn.batch().unwrap().has_remembered());
 }
 
+/// A turn that the agent replied to in words, which are reported.
+fn replied() -> Story {
+    let mut story = files();
+    story.act(begin("01", CONVERSATION), "turn 1 started to draft in 01").connects();
+    story.finishes("Which **language**?", "turn 1 ended");
+    let turn = rapport_core::TurnId(1);
+    story
+        .world(World::Filed { turn, path: "01/plan.md".into() }, "filed at 01/plan.md")
+        .world(checked(&["it is not a plan"]), "01 checked at 1: it is not a plan")
+        .world(filed("01"), "01 sealed")
+        .wants(&[]);
+    story
+}
+
+/// The cards in front of a person.
+fn front(story: &Story) -> Vec<String> {
+    let presenter = Presenter::replay(&story.play.log).unwrap();
+    presenter.focus().iter().map(|focus| focus.question.to_string()).collect()
+}
+
+fn answer_reply(folder: &str, text: &str) -> Act {
+    Act::AnswerReply { folder: folder.into(), text: text.into(), asking: None, is_size_agreed: false }
+}
+
+fn prepared(after: &str) -> World {
+    World::TurnPrepared {
+        after: after.into(),
+        folder: "02".into(),
+        conversation: ConversationId::new("other"),
+        origin: TurnOrigin { is_replan: true, ..origin(Some("01"), 2) },
+        shown: Some("aa".into()),
+    }
+}
+
+/// FILE-20: a reply in words waits; the first answer to it counts, from anywhere, and survives every crash until the agent
+/// plans with it.
+#[test]
+fn file_20_a_reply_in_words_is_answered() {
+    let mut story = replied();
+    assert_eq!(front(&story), ["turn/01/reply/words"]);
+    assert_eq!(story.play.view().status, Status::NeedsInput);
+    let refused = |why: &str| format!("refused: answering the reply is not possible now: {why}");
+    story
+        .act(answer_reply("02", "English"), &refused("no reply in words to turn 02 waits for an answer"))
+        .act(answer_reply("01", " \n"), &refused("the answer is empty"))
+        .world(prepared("01"), "")
+        .check(
+            &person(bob(), answer_reply("01", "English")),
+            "reply to 01 answered \"English\" by bob (telegram)",
+        )
+        .act(answer_reply("01", "German"), &refused("the next turn is being prepared"))
+        .act(
+            Act::Skip { folder: "01".into(), message: None },
+            "refused: skipping is not possible now: the next turn is being prepared",
+        )
+        .wants(&["turn after 01 prepared with \"English\""]);
+    assert_eq!(front(&story), Vec::<String>::new());
+    assert_eq!(story.play.view().status, Status::Running);
+    story.crash("").wants(&["turn after 01 prepared with \"English\""]);
+    let wants = story.play.session.wants();
+    let [Want::TurnPrepared(next)] = wants.as_slice() else { panic!("{wants:?}") };
+    assert_eq!((next.words.as_str(), next.asking), ("Which **language**?", Asking::Assume));
+    // A failure to prepare it is tried again.
+    story
+        .world(World::Failed { reason: "no space".into() }, "failed: no space")
+        .wants(&[])
+        .act(Act::Restart, "restarted by ann (terminal)")
+        .world(prepared("00"), "")
+        .world(prepared("01"), "turn 2 started to draft in 02")
+        .world(prepared("01"), "")
+        .wants(&["turn 2 running to turnplan []"]);
+    assert_eq!(story.order().folder.as_deref(), Some("02"));
+    assert_eq!(story.play.session.file_turn("01").unwrap().words.as_deref(), Some("Which **language**?"));
+}
+
+/// A reply in words can be left without an answer: then nothing waits, and something else can be planned.
+#[test]
+fn file_20_a_reply_in_words_is_left() {
+    let mut story = replied();
+    story
+        .act(Act::Skip { folder: "01".into(), message: None }, "reply to 01 skipped by ann (terminal)")
+        .act(
+            answer_reply("01", "late"),
+            "refused: answering the reply is not possible now: no reply in words to turn 01 waits for an answer",
+        )
+        .wants(&[]);
+    assert_eq!((story.play.view().status, front(&story)), (Status::Idle, Vec::new()));
+    story.act(begin("02", "other"), "turn 2 started to draft in 02");
+    // What could not be prepared can be given up for another plan.
+    let mut story = replied();
+    story
+        .act(answer_reply("01", "English"), "reply to 01 answered \"English\" by ann (terminal)")
+        .world(World::Failed { reason: "no space".into() }, "failed: no space")
+        .act(begin("02", "other"), "restarted by ann (terminal); turn 2 started to draft in 02");
+}
+
 /// Nobody approves what they have not seen, nothing, or what does not fit.
 #[test]
 fn an_approval_has_to_fit_the_plan() {

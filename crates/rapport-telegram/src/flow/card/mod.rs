@@ -23,9 +23,9 @@ pub use ending::{
     offered_files, steps, stopped, sure, working,
 };
 pub use list::{Lately, Waiting, help, waiting, which};
-pub use question::{is_listed, is_no, lead_line, other_way, whole};
+pub use question::{is_listed, is_no, lead_line, other_way, whole, withheld};
 pub use summary::edit_menu;
-pub use turn::skip_or_new;
+pub use turn::{answer_or_new, skip_or_new};
 
 /// The line below a card's title.
 const DIVIDER: &str = "━━━━━━━━━━━━━━━━━━━━━━";
@@ -77,8 +77,7 @@ impl Card {
 /// What a session is called: its task as the person gave it, without what a lead added to it. The first message of a
 /// conversation with a lead says little about the rest.
 pub fn title(created: &Created) -> &str {
-    let given = created.assignment.as_ref().and_then(|assignment| assignment.original_task.as_deref());
-    if created.is_lead { "Conversation with the lead" } else { given.unwrap_or(&created.task) }
+    if created.is_lead { "Conversation with the lead" } else { created.original_task() }
 }
 
 /// The topic of a room, in the type of the Bot API.

@@ -158,6 +158,14 @@ pub fn lead_line(presenter: &Presenter, question: &QuestionId, now: Timestamp) -
     }
 }
 
+/// The reply to somebody who is not asked yet, but in this time.
+pub fn withheld(time: SignedDuration) -> String {
+    format!(
+        "Whoever asked for this task is asked first. You are asked in {}, if it is still open.",
+        in_steps(time)
+    )
+}
+
 /// A time that is left: in steps of ten seconds, or in minutes.
 fn in_steps(left: SignedDuration) -> String {
     match left.as_secs() {

@@ -1,4 +1,4 @@
-//! The cards of a turn: its plan to review, with a list to choose from; a paused batch; the result.
+//! The cards of a turn: its plan to review, with a list to choose from; a paused batch; a reply in words; the result.
 
 use std::collections::BTreeSet;
 
@@ -39,8 +39,20 @@ pub fn open(session: &Session, tag: &Tag, card: &TurnCard, list: Option<ItemList
         TurnCardKind::Review => review(session, turn, tag, list),
         TurnCardKind::Differs => differs(session, turn, tag),
         TurnCardKind::Paused => paused(session, turn, tag),
+        TurnCardKind::Reply => reply(session, turn, tag),
         TurnCardKind::Result => result(session, turn, tag),
     })
+}
+
+/// Asks what a text is for that came while the agent waits for an answer to its reply in words. `answer` and `new` are
+/// the data of the buttons.
+pub fn answer_or_new(answer: String, new: String) -> Card {
+    let text = Text::new().plain("Answer the agent with these words, or begin something new?");
+    let rows = vec![
+        vec![("💬 Answer with these words".to_owned(), answer)],
+        vec![("🆕 Begin something new".to_owned(), new)],
+    ];
+    Card { rows, ..Card::plain(text) }
 }
 
 /// Asks what a text is for that came while cards about turns are open: to skip one of these plans, each given by its
@@ -72,6 +84,7 @@ pub fn closed(session: &Session, card: &TurnCard) -> Option<Text> {
     let batch = turn.batch();
     let words = match (&turn.stage, batch, turn.status) {
         (_, Some(batch), _) if batch.undo != UndoState::Not => return Some(undone(text, batch)),
+        _ if turn.is_reply_settled => "No longer waiting.".to_owned(),
         (_, _, Some(status)) => status.to_string(),
         (_, Some(batch), None) => {
             let taken = batch.chosen.actions.iter().filter(|left| left.is_none()).count();
@@ -234,6 +247,15 @@ fn paused(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
         rows.push(vec![undo(batch, tag)]);
     }
     Card { rows, ..Card::plain(text) }
+}
+
+/// A reply in words, which a text in reply to the card answers.
+fn reply(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
+    let words = visible::lines(turn.words.as_deref().unwrap_or_default());
+    let text = head(session, turn, "💬")
+        .plain("\nThe agent replied in words instead of a plan ☝️\nReply to this message with your answer.");
+    let rows = vec![vec![named("⏭ Leave it unanswered", Button::Skip, tag)]];
+    Card { before: Some(split::reply(&words, "reply")), text, rows }
 }
 
 fn result(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {

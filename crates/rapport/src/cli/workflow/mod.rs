@@ -107,13 +107,11 @@ pub(super) async fn preparation(
     folder: &Folder,
     session: &Session,
 ) -> Result<TurnPreparation, Failure> {
-    let agent = place.agents.command(settings).ok();
-    let program = agent.and_then(|agent| agent.command.into_iter().next()).unwrap_or_default();
     Ok(TurnPreparation {
         folder: folder.clone(),
         project: place.project.clone(),
         files: files_of(place, folder, session).await?,
-        agent: program.rsplit('/').next().unwrap_or_default().to_owned(),
+        agent: place.planning_agent(settings),
         max_file_bytes: settings.max_file_bytes,
     })
 }

@@ -160,11 +160,14 @@ async fn finish(held: &OpenSession<'_>, turn: &Turn, after: u64) -> Outcome {
     held.show(after).await?;
     let session = held.session().await?;
     if session.file_turn(&turn.name.to_string()).is_none_or(FileTurn::is_unplanned) {
-        let message = format!("the agent ended without a plan for turn {}", turn.name);
-        return Err(Failure::new(Code::Agent, message)
-            .hint(format!("Try again with: rapport resume {}", held.folder.id)));
+        return Err(unplanned(held, &format!("turn {}", turn.name)));
     }
     Ok(())
+}
+
+fn unplanned(held: &OpenSession<'_>, turn: &str) -> Failure {
+    Failure::new(Code::Agent, format!("the agent ended without a plan for {turn}"))
+        .hint(format!("Try again with: rapport resume {}", held.folder.id))
 }
 
 /// Shows the plan; has it made again if it is invalid and the person consents.
@@ -209,9 +212,33 @@ async fn answered(
     answer: &str,
     request: &Request,
 ) -> Result<Turn, Failure> {
+    show_size(held, turn, answer, request).await?;
+    change_terms(held, request).await?;
+    let (after, folder) = (held.view().await?.seq, turn.name.to_string());
+    let (text, asking) = (answer.to_owned(), Some(request.asking));
+    // The engine prepares the turn, as for an answer from any other channel. The person has agreed to its size here.
+    held.submit(Act::AnswerReply { folder, text, asking, is_size_agreed: true }).await?;
+    held.show(after).await?;
+    let session = held.session().await?;
+    let next = session.latest_turn().filter(|next| next.folder != turn.name.to_string());
+    let next = next.filter(|next| !next.is_unplanned()).ok_or_else(|| unplanned(held, "the next turn"))?;
+    Ok(held.folder.turn(&next.folder).await?)
+}
+
+/// Shows how much the agent will be shown with this answer, and asks for consent if that is more than the settings
+/// allow.
+async fn show_size(held: &OpenSession<'_>, turn: &Turn, answer: &str, request: &Request) -> Outcome {
+    let (preparation, session) = (held.preparation().await?, held.session().await?);
+    let mut base = preparation.base_after(&session, Some(turn)).await?;
+    base.report = None;
     let words = turn.text(PLAN).await?.unwrap_or_default();
-    let original = held.preparation().await?.original_message(turn).await?;
-    again(held, turn, preparation::answered(&words, answer, &original), request).await
+    let original = preparation.original_message(turn).await?;
+    let message = preparation::answered(&words, answer, &original);
+    let payload = context::payload(&preparation, &base, &Request { message, ..request.clone() }).await?;
+    if !held.common.json {
+        context::estimate(&payload, &format!("{:02}", turn.name.number + 1))?;
+    }
+    context::agree(held.common, held.settings, &payload).await
 }
 
 /// Has the agent plan again, in a turn of its own.

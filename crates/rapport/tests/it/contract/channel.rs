@@ -55,7 +55,7 @@ async fn people_in_telegram_see_and_answer() {
         new_branch: Arc::new(|_, _, _| Err("there are no branches here".into())),
         known_projects: Arc::new(KnownProjects::new(home.path().into(), Clock::system(), commits)),
         has_lead: false,
-        project: Project { name: "app".into(), path: "/app".into() },
+        project: Project { name: "app".into(), path: "/app".into(), has_quick_tasks: false },
         others: Vec::new(),
         users: vec![ANNA],
         lookers: Vec::new(),

@@ -207,6 +207,9 @@ impl Process {
             plan_name: None,
             seals: None,
             config: ActionConfig::new("no command is run"),
+            agent: String::new(),
+            max_file_bytes: 100_000,
+            max_tokens: 100_000,
             helpers: Arc::new(NoHelpers),
         };
         let engine = Engine::start(Parts {

@@ -22,6 +22,7 @@ fn lead_15_a_lead_that_fails_is_passed_over() {
         ("ends with an error", "  - steps: [{ exit: 3 }]\n  - steps: [{ exit: 3 }]\n"),
         ("is stuck", "  - steps: [{ delay: 600000 }]\n    result: \"Late.\"\n"),
         ("knows nothing", "  - result: \"Hm.\"\n"),
+        ("is not logged in", "  - result: \"Not logged in · Please run /login\"\n    is_error: true\n"),
     ] {
         let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_LEAD_TIME", "1s");
         let scenario = project.path("lead.yaml");
@@ -43,6 +44,44 @@ fn lead_15_a_lead_that_fails_is_passed_over() {
         run.kill();
         project.wait_alone(Duration::from_secs(20));
     }
+}
+
+/// LEAD-15: a lead that has used up its budget is told nothing more, so that it spends nothing more; the questions of its
+/// workers go on to the person at once.
+#[test]
+fn lead_15_a_lead_over_its_budget_is_passed_over() {
+    let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_LEAD_TIME", "1s");
+    let scenario = project.path("lead.yaml");
+    let costly: String = "  - steps: [{ text: \"Hm.\" }]\n    result: \"Hm.\"\n    cost_usd: 2.5\n".repeat(4);
+    let costly = format!("version: 1\nname: costly\ninvocations:\n{costly}");
+    std::fs::write(&scenario, costly).unwrap();
+    let agent = format!("rehearsal --scenario {}", scenario.display());
+    let mut chat =
+        project.launch(&["chat", "--json", "--agent", &agent, "hello"], &[("RAPPORT_AGENT_BUDGET", "3")]);
+    chat.until(|fact| matches!(fact, Event::TurnEnded { .. }));
+    chat.kill();
+    let lead = project.session();
+    let spent = |project: &Project| {
+        let costs = facts(project, &lead).into_iter().filter_map(|fact| match fact {
+            Event::Spent { usage, .. } => Some(usage.cost_micros),
+            _ => None,
+        });
+        costs.sum::<u64>()
+    };
+    // The first question is within the budget, and uses it up.
+    for (task, is_told) in [("paint", true), ("gild", false), ("varnish", false)] {
+        let mut run = project.start(&[task], &[]);
+        let passed = run.until(|fact| matches!(fact, Event::Routed { to: Recipient::Person, .. }));
+        let is_expected = match &passed {
+            Event::Routed { why: Hop::TimeOver, .. } => is_told,
+            Event::Routed { why: Hop::LeadGone { reason }, .. } => !is_told && reason.contains("budget"),
+            _ => false,
+        };
+        assert!(is_expected, "{task}: {passed:?}");
+        run.kill();
+        project.wait_alone(Duration::from_secs(20));
+    }
+    assert!(spent(&project) <= 5_100_000, "it has spent {} of $3", spent(&project));
 }
 
 /// LEAD-17: the lead of a terminal is found in the store, by the place in which it was begun; one that was begun

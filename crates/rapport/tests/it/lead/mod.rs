@@ -1,6 +1,9 @@
 //! A lead in front of the person: it is asked first, once, for a limited time, and answers only what it may.
 
+mod detached;
+mod digests;
 mod faults;
+mod killed;
 mod offering;
 mod passing_on;
 mod real;

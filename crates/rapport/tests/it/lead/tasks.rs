@@ -55,3 +55,21 @@ fn lead_26_a_quick_task_begins_at_once_with_what_is_known() {
     assert!(created.task.contains("- Preference: Use tabs"), "{}", created.task);
     assert_eq!(created.assignment.as_ref().unwrap().original_task.as_deref(), Some("paint it"));
 }
+
+/// LEAD-26: with the setting, a short task whose scope is obvious begins at once; any other one is planned, however short.
+#[test]
+fn lead_26_an_obvious_task_begins_at_once_where_the_setting_says_so() {
+    let begun = |setting: Option<&str>, task: &str| {
+        let project = Project::with_scenario(TALKS);
+        let project = setting.into_iter().fold(project, |project, on| project.set("RAPPORT_LEAD_QUICK", on));
+        let root = project.root();
+        project.rapport(&["project", "add", "juzi", root.to_str().unwrap()]).check(0, "");
+        project.rapport(&["task", "juzi", "--detach", task]).check(0, "");
+        let Event::Created(created) = project.facts().swap_remove(0) else { panic!() };
+        created.aim
+    };
+    assert_eq!(begun(Some("true"), "fix typo in README.md"), Aim::Work);
+    assert_eq!(begun(Some("true"), "implement dark mode"), Aim::Chat);
+    assert_eq!(begun(Some("false"), "fix typo in README.md"), Aim::Chat);
+    assert_eq!(begun(None, "fix typo in README.md"), Aim::Chat, "it is off");
+}

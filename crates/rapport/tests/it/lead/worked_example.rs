@@ -15,14 +15,14 @@ use crate::support::project::Project;
 use crate::support::pty::Pty;
 
 /// The task as the person gives it, after which its session is named.
-const TASK: &str = "implement user authentication";
+pub(super) const TASK: &str = "implement user authentication";
 /// The task as the lead enriches it.
 const PROMPT: &str =
     "Implement user authentication with passkeys for the whole web shop, its API and its admin pages";
 
 /// The question by which the lead asks its person about that of the worker. A call of Rapport's own tools is a question
 /// as well, which a rule answers: there are three before it, besides the three of the planning.
-const ASKED_LATER: &str = "q7";
+pub(super) const ASKED_LATER: &str = "q7";
 
 fn named(words: &str) -> SessionId {
     SessionId::new(format!("{}-{}", jiff::Timestamp::now().strftime("%Y%m%d"), slug::part(words)))
@@ -94,26 +94,44 @@ fn script(lead: &SessionId, worker: &SessionId) -> Script {
         .apart("Do not change anything yet.", worker)
 }
 
+/// The stage of the example.
+pub(super) struct Example {
+    pub(super) project: Project,
+    pub(super) lead: SessionId,
+    pub(super) worker: SessionId,
+    /// It plays as long as it is there.
+    pub(super) model: Model,
+}
+
+impl Example {
+    /// The project that the person names, with the real CLI; `None` if that is not here.
+    pub(super) fn new() -> Option<Self> {
+        let program = needs::claude()?;
+        let request = PlanningRequest {
+            action: PlannedAction::Start,
+            project: "juzi".into(),
+            task: TASK.into(),
+            worktree: false,
+            refresh: false,
+        };
+        let (lead, worker) = (named(&request.text()), named(TASK));
+        let model = Model::play(script(&lead, &worker));
+        let url = format!("http://{}", model.address());
+        let project = Project::called("juzi", &program.display().to_string());
+        let project =
+            offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
+        // The machine may be slow; how long a lead has is tested elsewhere.
+        let project = project.set("RAPPORT_LEAD_POLICY", "auto").set("RAPPORT_LEAD_TIME", "10m");
+        let root = project.root();
+        project.rapport(&["project", "add", "juzi", root.to_str().unwrap()]).check(0, "");
+        Some(Self { project, lead, worker, model })
+    }
+}
+
 /// LEAD-1, LEAD-2, LEAD-22, LEAD-32, LEAD-33.
 #[test]
 fn lead_32_the_worked_example_runs_in_a_terminal_with_the_real_cli() {
-    let Some(program) = needs::claude() else { return };
-    let request = PlanningRequest {
-        action: PlannedAction::Start,
-        project: "juzi".into(),
-        task: TASK.into(),
-        worktree: false,
-        refresh: false,
-    };
-    let (lead, worker) = (named(&request.text()), named(TASK));
-    let model = Model::play(script(&lead, &worker));
-    let url = format!("http://{}", model.address());
-    let project = Project::called("juzi", &program.display().to_string());
-    let project = offline(&url).into_iter().fold(project, |project, (name, value)| project.set(name, value));
-    // The machine may be slow; how long a lead has is tested elsewhere.
-    let project = project.set("RAPPORT_LEAD_POLICY", "auto").set("RAPPORT_LEAD_TIME", "10m");
-    let root = project.root();
-    project.rapport(&["project", "add", "juzi", root.to_str().unwrap()]).check(0, "");
+    let Some(Example { project, lead, worker, model: _model }) = Example::new() else { return };
     let mut screen = project.terminal(&["task", "juzi", TASK], 100, 40);
     // Three questions to the person, before anything begins.
     screen.wait_for("Which method?");

@@ -170,6 +170,83 @@ async fn without_javascript_people_answer_and_approve() {
     assert!(site.project.file("paint.txt").starts_with("Red, Kitchen"), "{}", site.project.file("paint.txt"));
 }
 
+/// FILE-30, without JavaScript: part of a plan is approved, and undone.
+#[tokio::test]
+async fn without_javascript_part_of_a_plan_is_approved_and_undone() {
+    let site = WebSite::start(Project::with_agent("rehearsal --scenario files"));
+    let Some(browser) = Browser::start(Setup { has_scripts: false, ..PHONE }).await else { return };
+    browser.go(&site.invite(&[])).await;
+    browser.click("main button.main").await;
+    site.project.rapport(&["new", "greet"]).check(0, "");
+    site.project.rapport(&["plan", "-m", "add a greeting"]).check(0, "");
+    browser.go(&site.url).await;
+    browser.click("input[value='2.1']").await;
+    browser.click("button[value=approve]").await;
+    wait_for("the file", || site.project.file("greeting.sh").contains("ello").then_some(()));
+    let is_reported = |fact: &Event| matches!(fact, Event::Sealed { .. });
+    wait_for("the report", || site.project.facts().iter().any(is_reported).then_some(()));
+    let left_out = site.project.facts().into_iter().find_map(|fact| match fact {
+        Event::Approved { chosen, .. } => Some(chosen.actions.iter().filter(|left| left.is_some()).count()),
+        _ => None,
+    });
+    assert_eq!(left_out, Some(1));
+    browser.go(&format!("{}/s/{}", site.url, site.project.session())).await;
+    browser.click("button[value=undo]").await;
+    wait_for("the file to be gone", || (!site.project.root().join("greeting.sh").exists()).then_some(()));
+}
+
+/// Keys alone: the list, an option, own words, the help, a reply as before, and from page to page.
+#[tokio::test]
+async fn everything_is_reached_by_keys() {
+    let site = WebSite::start(Project::with_scenario(ONE_QUESTION));
+    let Some(browser) = Browser::start(DESK).await else { return };
+    pair(&browser, &site).await;
+    let runs = ["paint the door", "paint the gate"].map(|task| {
+        let mut run = site.project.start(&[task], &[]);
+        run.until_asked();
+        run
+    });
+    browser.sees("2 wait").await;
+    let focus = |expected: &str| {
+        format!(
+            "document.activeElement.matches('[data-item]') && document.activeElement.innerText.includes('{expected}')"
+        )
+    };
+    browser.press("j").await;
+    browser.until(&focus("paint the door")).await;
+    browser.press("j").await;
+    browser.until(&focus("paint the gate")).await;
+    browser.press("k").await;
+    browser.press("j").await;
+    browser.press("\u{E007}").await;
+    browser.until("document.querySelector('.card .about a').innerText.includes('paint the gate')").await;
+    browser.press("?").await;
+    browser.until("document.querySelector('#keys').open").await;
+    browser.check_page(&site.url).await;
+    browser.press("\u{E00C}").await;
+    browser.until("!document.querySelector('#keys').open").await;
+    browser.press("w").await;
+    browser.until("document.activeElement.matches('textarea[data-own]')").await;
+    // In a box, letters are letters; Escape leaves it.
+    browser.press("j").await;
+    browser.until("document.activeElement.value === 'j'").await;
+    browser.press("\u{E00C}").await;
+    browser.until("!document.activeElement.matches('textarea')").await;
+    browser.press("2").await;
+    browser.press("\u{E007}").await;
+    browser.sees("Answered.").await;
+    browser.press("g").await;
+    browser.press("s").await;
+    browser.until("location.pathname === '/sessions'").await;
+    browser.press("n").await;
+    browser.until("location.pathname === '/new'").await;
+    browser.press("\u{E00C}").await;
+    browser.press("g").await;
+    browser.press("i").await;
+    browser.until("location.pathname === '/'").await;
+    runs.into_iter().for_each(|run| run.kill());
+}
+
 /// A page that was cut off says so, catches up by itself, and never shows what is answered as open.
 #[tokio::test]
 async fn a_page_that_was_cut_off_catches_up() {

@@ -10,7 +10,7 @@ use crate::support::patience::wait_for;
 use crate::support::project::Project;
 use crate::support::scenarios::ONE_QUESTION;
 
-const EVIL: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\u{1b}[2K\"'&";
+pub(super) const EVIL: &str = "<script>alert(1)</script><img src=x onerror=alert(1)>\u{202e}\u{1b}[2K\"'&";
 
 fn is_harmless(page: &str) {
     for wrong in ["<script>alert", "<img src=x", "\u{202e}", "\u{1b}"] {
@@ -76,6 +76,40 @@ async fn hostile_text_in_every_field_stays_text() {
     is_harmless(&searched.text);
     let tall = "x".repeat(2 * 1024 * 1024);
     phone.press(&plan, "text", &[("text", &tall)]).await.check(413, "too long");
+    run.child.kill().unwrap();
+}
+
+/// A megabyte in each field of a question: the card has all of it, because nobody answers what they have not seen; lists
+/// have its beginning, and every page comes quickly.
+#[tokio::test]
+async fn a_megabyte_in_every_field_is_served() {
+    const MUCH: usize = 1_000_000;
+    let long = |start: &str| serde_json::to_string(&format!("{start}{}", "long ".repeat(MUCH / 5))).unwrap();
+    let scenario = format!(
+        "version: 1\nname: long\ninvocations:\n  - steps:\n      - ask:\n          questions:\n            - question: {}\n              header: {}\n              options: [{{ label: {}, description: {}, preview: {} }}, {{ label: B }}]\n    result: Done\n",
+        long(EVIL),
+        long("h"),
+        long("A "),
+        long("d"),
+        long(EVIL)
+    );
+    let site = WebSite::start(Project::with_scenario(&scenario));
+    let phone = site.pair("phone").await;
+    let mut run = site.project.start(&["think"], &[]);
+    run.until_asked();
+    let card = phone.sees("/", "data-option=\"2\"").await;
+    is_harmless(&card.text);
+    let path = format!("/s/{}", site.project.session());
+    for page in ["/", path.as_str(), "/sessions", "/sessions?q=long"] {
+        let began = std::time::Instant::now();
+        let shown = phone.page(page).await;
+        let took = began.elapsed();
+        println!("{page} with a megabyte in every field: {} bytes, {took:?}", shown.text.len());
+        assert!(took < std::time::Duration::from_secs(4), "{page}: {took:?}");
+    }
+    let list = phone.page("/sessions").await;
+    assert!(list.text.len() < 50_000, "{}", list.text.len());
+    phone.press(&card, "option:1", &[]).await.check(200, "Answered.");
     run.child.kill().unwrap();
 }
 

@@ -3,12 +3,17 @@
 mod access;
 mod answering;
 mod browsing;
+mod every_page;
 mod faults;
+mod killed;
 mod looking;
 mod many;
+mod offers;
 mod projects;
 mod push;
 mod push_service;
+mod replies;
+mod strangers;
 mod visitor;
 
 pub(crate) use visitor::{Page, WebVisitor};
@@ -77,14 +82,20 @@ impl Drop for WebSite {
 
 /// Serves the page; where it is, and its first link.
 fn serve(project: &Project, env: &[(&str, &str)]) -> (Running, String, String) {
+    try_serve(project, env).expect("it did not serve")
+}
+
+/// The same; `None` if the server died before it said where it is.
+fn try_serve(project: &Project, env: &[(&str, &str)]) -> Option<(Running, String, String)> {
     let own = [("RAPPORT_WEB_ENABLED", "true"), ("RAPPORT_WEB_LISTEN", "127.0.0.1:0")];
     let mut serving = project.launch(&["serve", "--json"], &[&own, env].concat());
     // Another channel may say something in between.
     let mut told = std::iter::from_fn(|| {
-        Some(serde_json::from_str::<Value>(&serving.line()).expect("it did not serve"))
+        let line = Some(serving.line()).filter(|line| !line.is_empty())?;
+        Some(serde_json::from_str::<Value>(&line).expect("it did not serve"))
     });
     let address = |told: Value| Some(told["name"].as_str()?.strip_prefix("the page at ")?.to_owned());
-    let url = told.find_map(address).unwrap();
-    let link = told.find_map(|told| Some(told["link"].as_str()?.to_owned())).unwrap();
-    (serving, url, link)
+    let url = told.find_map(address)?;
+    let link = told.find_map(|told| Some(told["link"].as_str()?.to_owned()))?;
+    Some((serving, url, link))
 }

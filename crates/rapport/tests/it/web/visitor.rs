@@ -43,9 +43,26 @@ impl WebVisitor {
     }
 
     pub(crate) async fn try_pair(link: &str, name: &str) -> Response {
+        Self::pairing(link, name).send().await.unwrap()
+    }
+
+    /// The same with a server that may be killed meanwhile: then, `None`.
+    pub(crate) async fn pair_if_alive(link: &str, name: &str) -> Option<Self> {
+        let response = Self::pairing(link, name).send().await.ok()?;
+        let cookie = response.headers().get("set-cookie")?.to_str().unwrap().to_owned();
+        let (root, cookie) =
+            (link.split_once("/pair").unwrap().0, cookie.split(';').next().unwrap().to_owned());
+        Some(Self { root: root.to_owned(), cookie, client: client() })
+    }
+
+    /// The same device at another address of the server.
+    pub(crate) fn at(self, root: String) -> Self {
+        Self { root, ..self }
+    }
+
+    fn pairing(link: &str, name: &str) -> RequestBuilder {
         let (root, code) = link.split_once("/pair?code=").unwrap();
-        let body = form(&[("code", code), ("name", name)]);
-        client().post(format!("{root}/pair")).body(body).send().await.unwrap()
+        client().post(format!("{root}/pair")).body(form(&[("code", code), ("name", name)]))
     }
 
     pub(crate) fn get(&self, path: &str) -> RequestBuilder {
@@ -67,6 +84,20 @@ impl WebVisitor {
         Page::of(self.get(path).send().await.unwrap()).await
     }
 
+    /// The same; `None` if the server is gone.
+    pub(crate) async fn page_if_alive(&self, path: &str) -> Option<Page> {
+        Page::if_complete(self.get(path).send().await.ok()?).await
+    }
+
+    /// Sends a form to a server that may be killed meanwhile; the page that follows, or `None`.
+    pub(crate) async fn send_if_alive(&self, path: &str, fields: &[(&str, &str)]) -> Option<Page> {
+        let response = self.post(path, fields).send().await.ok()?;
+        match response.headers().get("location") {
+            Some(to) => self.page_if_alive(&to.to_str().unwrap().to_owned()).await,
+            None => Page::if_complete(response).await,
+        }
+    }
+
     /// Sends a form and reads the page that follows.
     pub(crate) async fn send(&self, path: &str, fields: &[(&str, &str)]) -> Page {
         let response = self.post(path, fields).send().await.unwrap();
@@ -81,16 +112,23 @@ impl WebVisitor {
 
     /// Presses a button of the card on the inbox, with these fields besides.
     pub(crate) async fn press(&self, page: &Page, button: &str, more: &[(&str, &str)]) -> Page {
-        let form = page.form_with(&format!("value=\"{button}\""));
-        let action = attribute(&form, "action=\"");
-        let hidden: Vec<(String, String)> = form
-            .split("<input type=\"hidden\" name=\"")
-            .skip(1)
-            .map(|rest| (rest.split('"').next().unwrap().to_owned(), attribute(rest, "value=\"")))
-            .collect();
+        let (action, hidden) = page.button(button);
         let hidden = hidden.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let fields: Vec<_> = hidden.chain(more.iter().copied()).chain([("do", button)]).collect();
         self.send(&action, &fields).await
+    }
+
+    /// The same with a server that may be killed meanwhile: then, `None`.
+    pub(crate) async fn press_if_alive(
+        &self,
+        page: &Page,
+        button: &str,
+        more: &[(&str, &str)],
+    ) -> Option<Page> {
+        let (action, hidden) = page.button(button);
+        let hidden = hidden.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let fields: Vec<_> = hidden.chain(more.iter().copied()).chain([("do", button)]).collect();
+        self.send_if_alive(&action, &fields).await
     }
 
     /// Waits until a page has this, and gives it.
@@ -122,7 +160,11 @@ impl WebVisitor {
 
 impl Page {
     pub(crate) async fn of(response: Response) -> Self {
-        Self { status: response.status(), text: response.text().await.unwrap() }
+        Self::if_complete(response).await.unwrap()
+    }
+
+    async fn if_complete(response: Response) -> Option<Self> {
+        Some(Self { status: response.status(), text: response.text().await.ok()? })
     }
 
     #[track_caller]
@@ -138,6 +180,18 @@ impl Page {
         let forms = self.text.split("<form ").skip(1).map(|rest| rest.split("</form>").next().unwrap());
         let found = forms.into_iter().find(|form| form.contains(words));
         found.unwrap_or_else(|| panic!("no form has {words}:\n{}", self.text)).to_owned()
+    }
+
+    /// Where the form with this button is sent to, and what is hidden in it.
+    #[track_caller]
+    fn button(&self, button: &str) -> (String, Vec<(String, String)>) {
+        let form = self.form_with(&format!("value=\"{button}\""));
+        let hidden = form
+            .split("<input type=\"hidden\" name=\"")
+            .skip(1)
+            .map(|rest| (rest.split('"').next().unwrap().to_owned(), attribute(rest, "value=\"")))
+            .collect();
+        (attribute(&form, "action=\""), hidden)
     }
 
     /// What forms of this page have to repeat.
