@@ -74,8 +74,7 @@ fn chat_29_an_answer_that_is_changed_elsewhere_leaves_the_card_in_front() {
         (stage::me(), "✓ Language → German (instead of English)"),
         (anna(), "✓ Language → German (instead of English, answered by anna in telegram)"),
     ] {
-        let mut sitting =
-            Sitting::asked(80, 40, vec![stage::language(), stage::auth(), stage::tests()]);
+        let mut sitting = Sitting::asked(80, 40, vec![stage::language(), stage::auth(), stage::tests()]);
         sitting.press("1 o");
         sitting.type_in("half a sent");
         sitting.elsewhere(by, change.clone());
