@@ -36,7 +36,8 @@ pub struct Created {
     /// The agent that does the work. Sessions of older programs lack it and use the current settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentCommand>,
-    /// The session and question it branched off at, if it is a branch. Everything before that question is a copy.
+    /// The session and the question or turn it branched off at, if it is a branch. Everything before such a question is
+    /// a copy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<BranchPoint>,
     /// Where the session was begun, for the channel that has to find that place again.
@@ -210,13 +211,48 @@ pub struct Assignment {
 pub struct BranchPoint {
     /// The session that was branched from.
     pub session: SessionId,
-    /// The question that is open again.
-    pub question: QuestionId,
+    /// Where it branched there.
+    #[serde(flatten)]
+    pub at: BranchedAt,
+}
+
+/// Where in a session a branch begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum BranchedAt {
+    /// At this question, which is open again.
+    Question(QuestionId),
+    /// Before the turn of this directory, which is planned again.
+    Turn(String),
+}
+
+impl BranchPoint {
+    /// A branch at a question.
+    pub fn at_question(session: SessionId, question: QuestionId) -> Self {
+        Self { session, at: BranchedAt::Question(question) }
+    }
+
+    /// The question that is open again, if it branched at one.
+    pub fn question(&self) -> Option<&QuestionId> {
+        match &self.at {
+            BranchedAt::Question(question) => Some(question),
+            BranchedAt::Turn(_) => None,
+        }
+    }
 }
 
 impl std::fmt::Display for BranchPoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} at {}", self.session, self.question)
+        write!(f, "{} at {}", self.session, self.at)
+    }
+}
+
+impl std::fmt::Display for BranchedAt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            BranchedAt::Question(question) => question.fmt(f),
+            BranchedAt::Turn(turn) => write!(f, "turn {turn}"),
+        }
     }
 }
 
@@ -294,7 +330,7 @@ impl Terms {
 }
 
 /// A change of a session's terms. `None` means no change.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TermsChange {
     /// How long a waiting agent's process is kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -311,6 +347,9 @@ pub struct TermsChange {
     /// How messages reach the agent of a conversation while it works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueChange>,
+    /// The agent that plans the turns of a session of files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentCommand>,
 }
 
 impl std::fmt::Display for TermsChange {
@@ -320,7 +359,8 @@ impl std::fmt::Display for TermsChange {
         let rounds = self.max_rounds.map(|most| format!("at most {most} rounds of questions"));
         let policy = self.questions.map(|policy| format!("the policy for questions is {}", policy.word()));
         let queue = self.queue.map(|queue| format!("{queue}"));
-        let parts: Vec<_> = [hot, budget, rounds, policy, queue].into_iter().flatten().collect();
+        let agent = self.agent.as_ref().map(|agent| format!("the agent is {}", agent.command.join(" ")));
+        let parts: Vec<_> = [hot, budget, rounds, policy, queue, agent].into_iter().flatten().collect();
         f.write_str(&parts.join(", "))
     }
 }

@@ -107,8 +107,8 @@ pub use aim::{Aim, Asking, Existing, PlanMode, ProgressAim};
 pub use answer::{Answer, By, MAX_TEXT, RuleSource};
 pub use branch::{Branch, Destination, StateWanted};
 pub use created::{
-    AgentCommand, Assignment, BranchPoint, Clarifier, Created, Decider, Origin, Seed, Terms, TermsChange,
-    WorkplaceLimits,
+    AgentCommand, Assignment, BranchPoint, BranchedAt, Clarifier, Created, Decider, Origin, Seed, Terms,
+    TermsChange, WorkplaceLimits,
 };
 pub use diff_stat::FileDiff;
 pub use digest::{Digest, DigestLine, LeadDid};

@@ -256,6 +256,9 @@ impl Question {
         if let Some(numbers) = self.chosen(words) {
             return Ok(Answer { values: self.values(numbers)?, text: None });
         }
+        if let Some(number) = self.named_in_short(&sentence) {
+            return Ok(Answer { values: self.values([number])?, text: None });
+        }
         if let Some(value) = self.meant(&sentence) {
             return Ok(Answer { values: vec![value.to_owned()], text: None });
         }
@@ -286,6 +289,15 @@ impl Question {
             "yes" | "y" | "ok" => Some(yes),
             "no" | "n" => Some(no),
             other => [yes, no].into_iter().find(|value| *value == other),
+        }
+    }
+
+    /// The number of the option Yes or No that a single letter means.
+    fn named_in_short(&self, word: &str) -> Option<usize> {
+        match word.trim().to_lowercase().as_str() {
+            "y" => self.named("yes"),
+            "n" => self.named("no"),
+            _ => None,
         }
     }
 

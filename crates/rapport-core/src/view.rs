@@ -37,7 +37,7 @@ pub struct View {
     /// What it is for.
     #[serde(default, skip_serializing_if = "Aim::is_work")]
     pub aim: Aim,
-    /// The session and question from which it branched, if it is a branch.
+    /// The session and the question or turn from which it branched, if it is a branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branched_from: Option<BranchPoint>,
     /// Who began it.

@@ -45,7 +45,8 @@ pub struct Shown {
 /// The latest changes that decide which card comes up.
 #[derive(Clone, Copy, Debug)]
 pub struct News<'a> {
-    /// The question whose answer the person at this terminal wants to change.
+    /// The question whose answer the person at this terminal wanted to change. It may have been answered again in the
+    /// same entry.
     pub reopened: Option<&'a QuestionId>,
     /// Whether an answer was given, which a summary has to show.
     pub answered: bool,
@@ -158,10 +159,11 @@ impl Cards {
         let current =
             self.shown.as_ref().map(|shown| &shown.card).filter(|card| is_open(&card.question().id));
         let outdated = matches!(current, Some(Card::Confirm(_))) && news.answered;
-        if current.is_some() && news.reopened.is_none() && !outdated {
+        let reopened = news.reopened.filter(|id| is_open(id));
+        if current.is_some() && reopened.is_none() && !outdated {
             return false;
         }
-        let next = news.reopened.or(news.in_front);
+        let next = reopened.or(news.in_front);
         let next = next.and_then(|id| view.questions.iter().find(|question| question.id == *id));
         let left = self.shown.take().map(|shown| shown.card).filter(|card| is_open(&card.question().id));
         self.aside.extend(left);

@@ -5,6 +5,11 @@ use rapport_core::{OpenQuestion, Purpose, QuestionId, Reply, View};
 
 use super::keys::{moved, plain_char};
 use super::story::Asked;
+use super::text::{Line, Tone};
+use super::words;
+
+/// The note after an answer that is not sent.
+pub(super) const UNSENT: &str = " (not sent yet)";
 
 /// The unsent answer, and the cursor: on sending, or on an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,6 +65,19 @@ impl LastLook {
                 None => LastLookCommand::Nothing,
             },
         }
+    }
+
+    /// What a person who leaves now has to know about the unsent answer, and the command that sends it. `answering` is
+    /// the command without its arguments.
+    pub(super) fn farewell(&self, question: &OpenQuestion, view: &View, answering: &str) -> Vec<Line> {
+        let asked = question.question();
+        let Ok(answer) = asked.resolve(&self.reply) else { return Vec::new() };
+        let (title, given) = (words::title(question, Some(view)), asked.words(&answer));
+        let told = format!("Your last answer was not sent: {title} → {given}");
+        let stays = "The question stays open. Send that answer from anywhere with:";
+        let command = words::arguments(&asked, &answer).unwrap_or_default();
+        let command = format!("{answering} --question {} {command}", question.id);
+        [Line::warning(&told), Line::new(Tone::Text, stays), Line::command(command.trim_end())].into()
     }
 
     /// The unsent answer in words, for its question in the round.

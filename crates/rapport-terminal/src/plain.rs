@@ -12,7 +12,7 @@ use rapport_core::{
 };
 
 use super::cards::LONG_GUARD;
-use super::last_look::{self, LastLook};
+use super::last_look::{self, LastLook, UNSENT};
 use super::render::{prose, summary};
 use super::safe;
 use super::story::Story;
@@ -133,10 +133,20 @@ impl<W: Write> Plain<W> {
         let due = view.questions.iter().filter(|question| question.purpose != Purpose::Confirm || confirms);
         let due: Vec<&OpenQuestion> =
             due.filter(|question| is_new(&question.id) && is_next(&question.id)).collect();
-        let lines = due.iter().flat_map(|question| self.whole(question, view)).collect();
+        let lines = due.iter().flat_map(|question| match self.looks_again(question, view) {
+            true => self.last_look(question),
+            false => self.whole(question, view),
+        });
+        let lines = lines.collect();
         let printed: Vec<_> = due.iter().map(|question| (question.id.clone(), now)).collect();
         self.printed.extend(printed);
         lines
+    }
+
+    /// Whether the last look comes again, after an earlier answer was changed from it.
+    fn looks_again(&self, question: &OpenQuestion, view: &View) -> bool {
+        let is_unsent = self.look.as_ref().is_some_and(|look| look.question == question.id);
+        is_unsent && last_look::is_due(question, view)
     }
 
     /// A question with all that is to be decided: the plan, or the call.
@@ -300,10 +310,11 @@ impl<W: Write> Plain<W> {
         let mut lines = vec![Line::new(Tone::Text, "? These are your answers:")];
         for (place, asked) in round.iter().enumerate() {
             let unsent = self.look.as_ref().and_then(|look| look.words(asked));
+            let note = if unsent.is_some() { UNSENT } else { "" };
             let answer = unsent.or_else(|| asked.answer.clone()).unwrap_or_default();
             let number = format!("{}. ", place + 1);
             let question = prose::in_tones(&asked.question.text, Tone::Text);
-            let line = Line::new(Tone::Text, &number).then(question).and(Tone::Text, &format!(" → {answer}"));
+            let line = Line::new(Tone::Text, &number).then(question).and(Tone::Text, &format!(" → {answer}{note}"));
             lines.push(line.hanging(number.len()).indented(2));
         }
         lines.push(Line::new(Tone::Text, LOOK_KEYS).indented(2));
@@ -332,10 +343,11 @@ impl<W: Write> Plain<W> {
                 let Some(named) = named.map(|asked| asked.question.id.clone()) else {
                     return vec![Effect::Print(vec![remark("name an answer by its number, as in: edit 1")])];
                 };
-                self.look = None;
                 if named == question.id {
+                    self.look = None;
                     return asked_again(self);
                 }
+                // The unsent answer stays, and the last look comes again after that question.
                 self.submit(Act::Reopen { question: named })
             }
             _ => vec![Effect::Print(vec![remark(LOOK_KEYS)])],
@@ -368,6 +380,9 @@ impl<W: Write> Plain<W> {
                 let reply = reply(question, line);
                 match question.question().resolve(&reply) {
                     Err(Refusal::OptionsOrText { options, text, .. }) => say(&either(&options, &text)),
+                    Err(refusal @ Refusal::OneChoiceOnly { .. }) if question.free_text => {
+                        say(&format!("{refusal}; for exactly these words type: ={line}"))
+                    }
                     Ok(_) | Err(_) => Ok(Act::Answer { question: Some(id), reply }),
                 }
             }
@@ -403,6 +418,12 @@ impl<W: Write> Plain<W> {
         // No line is read from now on, so no prompt follows the last words.
         self.typing = false;
         let mut lines = self.story.last_words();
+        if let Some((look, view)) = self.look.as_ref().zip(self.story.view())
+            && let Some(question) = self.story.open(&look.question)
+        {
+            lines.extend(look.farewell(question, view, &self.answer_hint));
+            return vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)];
+        }
         let stays = match self.story.view().map_or(0, |view| view.questions.len()) {
             0 => None,
             1 => Some("The question stays open. Answer from anywhere with: "),
@@ -511,11 +532,13 @@ fn reply(question: &OpenQuestion, line: &str) -> Reply {
             return both;
         }
     }
-    let several = Reply::Words(pieces(line));
+    let (several, whole) = (Reply::Words(pieces(line)), Reply::Words(vec![line.to_owned()]));
+    let is_label = || resolves(&whole).is_ok_and(|answer| answer.text.is_none());
     match resolves(&several) {
         Ok(answer) if question.multi && answer.text.is_none() => several,
         Err(Refusal::OptionsOrText { .. }) => several,
-        _ => Reply::Words(vec![line.to_owned()]),
+        Err(Refusal::OneChoiceOnly { .. }) if !is_label() => several,
+        _ => whole,
     }
 }
 

@@ -545,6 +545,13 @@ impl Screen {
             lines.extend(ending::left_at_rest(view));
             return vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)];
         }
+        if let Some((look, view)) = self.look.as_ref().zip(self.story.view())
+            && let Some(question) = self.story.open(&look.question)
+        {
+            lines.push(Line::empty());
+            lines.extend(look.farewell(question, view, &self.answer_hint));
+            return vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)];
+        }
         let stays = match open {
             0 => return vec![Effect::Print(lines), Effect::Leave(Outcome::Detached)],
             1 => "The question stays open. Answer from anywhere with:",

@@ -6,8 +6,8 @@
 use rapport_core::routing::Grounding;
 use rapport_core::{Aim, Asker, Asking, PhaseView, Purpose, Question, Status, TurnKind, View};
 use rapport_core::{
-    Answer, By, Ending, Entry, Event, Focus, OpenQuestion, Presenter, QuestionId, RoundId, SessionId,
-    TurnCard,
+    Answer, By, Ending, Entry, Event, Focus, OpenQuestion, Presenter, QuestionId, QuestionView, RoundId,
+    SessionId, TurnCard,
 };
 
 use super::render::{ending, prose};
@@ -47,6 +47,8 @@ pub struct Story {
     ended: bool,
     /// Whether this channel asks what a stopped agent should do next.
     asks_next: bool,
+    /// The past in lines, until all of it is known: an answer may have been changed later.
+    past_lines: Vec<(Option<QuestionId>, Vec<Line>)>,
 }
 
 impl Story {
@@ -65,6 +67,7 @@ impl Story {
             held,
             ended: false,
             asks_next: false,
+            past_lines: Vec::new(),
         }
     }
 
@@ -146,7 +149,15 @@ impl Story {
             None => self.presenter = Presenter::open(entry),
         }
         self.view = self.presenter.as_ref().map(|presenter| presenter.session().view(&self.id));
-        lines.into_iter().chain(self.tell_end()).collect()
+        let past = if entry.seq >= self.past { self.take_past() } else { Vec::new() };
+        lines.into_iter().chain(past).chain(self.tell_end()).collect()
+    }
+
+    /// The lines of the past, once. A question that is open again is asked, and not told.
+    fn take_past(&mut self) -> Vec<Line> {
+        let told = std::mem::take(&mut self.past_lines).into_iter();
+        let is_settled = |id: &Option<QuestionId>| id.as_ref().is_none_or(|id| self.open(id).is_none());
+        told.filter(|(id, _)| is_settled(id)).flat_map(|(_, lines)| lines).collect()
     }
 
     fn tell(&mut self, fact: &Event, entry: &Entry) -> Vec<Line> {
@@ -183,7 +194,7 @@ impl Story {
         }
     }
 
-    fn tell_past(&self, fact: &Event) -> Vec<Line> {
+    fn tell_past(&mut self, fact: &Event) -> Vec<Line> {
         if self.is_of_files() {
             // The files of the session show its past.
             return Vec::new();
@@ -191,8 +202,16 @@ impl Story {
         match fact {
             Event::Created(created) if created.aim == Aim::Files => Vec::new(),
             Event::Created(created) => header(&created.task, &self.id, &created.project),
-            Event::Answered { question, answer, by } => self.answered(question, answer, by),
-            Event::Closed { round, how } => self.closed(*round, how),
+            Event::Answered { question, answer, by } => {
+                let lines = self.answered(question, answer, by, None);
+                self.past_lines.retain(|(id, _)| id.as_ref() != Some(question));
+                self.past_lines.push((Some(question.clone()), lines));
+                Vec::new()
+            }
+            Event::Closed { round, how } => {
+                self.past_lines.push((None, self.closed(*round, how)));
+                Vec::new()
+            }
             _ => Vec::new(),
         }
     }
@@ -264,7 +283,7 @@ impl Story {
                 vec![line.and_command(&format!("rapport branch {} --at {question}", self.id))]
             }
             Event::Answered { question, answer, by } => {
-                let mut lines = self.answered(question, answer, by);
+                let mut lines = self.answered(question, answer, by, self.replaced(question));
                 lines.extend(self.resuming(question));
                 lines
             }
@@ -317,12 +336,29 @@ impl Story {
         lines
     }
 
-    fn answered(&self, id: &QuestionId, answer: &Answer, by: &By) -> Vec<Line> {
-        let Some(question) = self.open(id) else { return Vec::new() };
-        let asked = question.question();
+    /// An answer, and which one it replaces, if that is news. Its question need not be open: an answer may be changed
+    /// by one entry.
+    fn answered(&self, id: &QuestionId, answer: &Answer, by: &By, replaces: Option<String>) -> Vec<Line> {
+        let Some(item) = self.item(id) else { return Vec::new() };
+        let asked = item.question;
         let mark = if asked.is_denied_by(answer) { DENIED } else { SETTLED };
-        let note = words::answered_by(by, &self.me, self.auto.as_ref());
-        vec![settled(mark, &self.title(question), &asked.words(answer), note)]
+        let replaces = replaces.map(|before| format!("instead of {before}"));
+        let by = words::answered_by(by, &self.me, self.auto.as_ref());
+        let notes: Vec<_> = replaces.into_iter().chain(by).collect();
+        let note = (!notes.is_empty()).then(|| notes.join(", "));
+        vec![settled(mark, &words::title_of(asked, self.view.as_ref()), &asked.words(answer), note)]
+    }
+
+    /// A question in the state before the entry, open or answered.
+    fn item(&self, id: &QuestionId) -> Option<QuestionView<'_>> {
+        let rounds = self.presenter.as_ref()?.session().rounds();
+        rounds.flat_map(|round| round.items).find(|item| item.question.id == *id)
+    }
+
+    /// The answer that the question had before this entry.
+    fn replaced(&self, id: &QuestionId) -> Option<String> {
+        let item = self.item(id)?;
+        item.given.map(|(answer, _)| item.question.words(answer))
     }
 
     fn title(&self, question: &OpenQuestion) -> String {

@@ -2,10 +2,15 @@
 
 use jiff::SignedDuration;
 use rapport_core::routing::{Grounding, Hop, Recipient};
-use rapport_core::{Activity, By, OpenQuestion, Permission, Purpose, Usage, View};
+use rapport_core::{Activity, Answer, By, OpenQuestion, Permission, Purpose, Question, Usage, View};
 
 /// The title of a question: its header, or the question itself.
 pub(super) fn title(question: &OpenQuestion, view: Option<&View>) -> String {
+    title_of(&question.question(), view)
+}
+
+/// The same for a question that may be answered.
+pub(super) fn title_of(question: &Question, view: Option<&View>) -> String {
     match &question.purpose {
         Purpose::Permission(asked) => call(asked, view),
         Purpose::Clarify
@@ -15,6 +20,22 @@ pub(super) fn title(question: &OpenQuestion, view: Option<&View>) -> String {
         | Purpose::Budget { .. }
         | Purpose::Idle => question.header.clone().unwrap_or_else(|| question.text.clone()),
     }
+}
+
+/// An answer as the arguments of `rapport answer`; `None` if a line of a shell cannot contain it.
+pub(super) fn arguments(question: &Question, answer: &Answer) -> Option<String> {
+    let number = |value: &String| {
+        let place = question.options.iter().position(|option| option.value == *value)?;
+        Some((place + 1).to_string())
+    };
+    let mut words = answer.values.iter().map(number).collect::<Option<Vec<_>>>()?;
+    if let Some(text) = &answer.text {
+        if text.chars().any(char::is_control) {
+            return None;
+        }
+        words.push(format!("--text '{}'", text.replace('\'', r"'\''")));
+    }
+    Some(words.join(" "))
 }
 
 /// A call that a permission is about.

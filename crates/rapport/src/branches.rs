@@ -77,7 +77,7 @@ pub(crate) fn make(
     let worktree = worktrees.make_at(&id, &place.project, &start).map_err(failed)?;
     let worktree = worktree.directory().to_string_lossy().into_owned();
     let destination = Destination {
-        origin: BranchPoint { session: origin.clone(), question: branch.question().clone() },
+        origin: BranchPoint::at_question(origin.clone(), branch.question().clone()),
         project: place.project.to_string_lossy().into_owned(),
         worker: worktrees::NAME.into(),
         conversation: clock::new_conversation(),
@@ -120,7 +120,7 @@ fn conversation(
         to: Whereabouts { conversation: &to.conversation, directory: to_directory },
         kept: store.attached(&to.origin.session, CONVERSATION)?,
     })?;
-    branched.ok_or_else(|| not_told(&branch.conversation, &to.origin.question))
+    branched.ok_or_else(|| not_told(&branch.conversation, branch.question()))
 }
 
 fn not_told(conversation: &ConversationId, question: &QuestionId) -> Failure {

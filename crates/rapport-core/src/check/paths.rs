@@ -7,6 +7,8 @@ pub enum PathFault {
     Empty,
     /// It is absolute, or begins with a drive.
     Absolute,
+    /// It is an address, such as `file:///x` or `https://host/x`. As a path it would be a directory `file:`.
+    Address,
     /// It begins with `~`.
     Home,
     /// It leads out of the project by `..`.
@@ -32,6 +34,9 @@ pub fn project_path(path: &str) -> Result<String, PathFault> {
     let drive = path.as_bytes().get(1) == Some(&b':') && path.starts_with(|c: char| c.is_ascii_alphabetic());
     if path.starts_with(['/', '\\']) || drive {
         return Err(PathFault::Absolute);
+    }
+    if path.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme)) {
+        return Err(PathFault::Address);
     }
     if path.starts_with('~') {
         return Err(PathFault::Home);
@@ -59,6 +64,12 @@ pub fn project_path(path: &str) -> Result<String, PathFault> {
     Ok(parts.join("/"))
 }
 
+/// Whether this is the scheme of an address, as RFC 3986 writes them.
+fn is_scheme(word: &str) -> bool {
+    let may_follow = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+    word.starts_with(|c: char| c.is_ascii_alphabetic()) && word.chars().all(may_follow)
+}
+
 /// Whether a file can make agents run something without asking a person: hooks, servers, permissions, skills.
 pub fn steers_agents(path: &str) -> bool {
     let Ok(path) = project_path(path) else { return false };
@@ -73,6 +84,7 @@ impl PathFault {
         match self {
             PathFault::Empty => "the path is empty".to_owned(),
             PathFault::Absolute => format!("{path} is an absolute path"),
+            PathFault::Address => format!("{path} is an address, not a path"),
             PathFault::Home => format!("{path} is in a home directory"),
             PathFault::Outside => format!("{path} is outside the project"),
             PathFault::Characters => format!("{path:?} has control characters in it"),
@@ -86,7 +98,7 @@ impl PathFault {
     pub fn hint(self) -> &'static str {
         match self {
             PathFault::Empty | PathFault::Characters => "Name a file of the project.",
-            PathFault::Absolute | PathFault::Home | PathFault::Outside => {
+            PathFault::Absolute | PathFault::Address | PathFault::Home | PathFault::Outside => {
                 "Write paths from the project's root, such as src/main.rs."
             }
             PathFault::Backslash => "Write paths with slashes, such as src/main.rs.",

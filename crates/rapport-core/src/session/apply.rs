@@ -76,6 +76,10 @@ impl Shared {
                 if change.budget_micros.is_some() {
                     self.spending.replace_budget();
                 }
+                if change.agent.is_some() {
+                    self.created.agent.clone_from(&change.agent);
+                    self.turns.agent_never_came = false;
+                }
             }
             Event::Reopened { question, .. } => self.rounds.with_item(question, |item| {
                 if let State::Answered(given) = &item.state {

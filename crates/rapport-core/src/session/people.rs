@@ -176,10 +176,11 @@ impl Shared {
     /// effect are not a change.
     fn change_terms(&self, change: &TermsChange, by: &By) -> Vec<Event> {
         let terms = &self.created.terms;
-        if self.life == Life::Cancelled || terms.changed(change) == *terms {
+        let is_same_agent = change.agent.is_none() || change.agent == self.created.agent;
+        if self.life == Life::Cancelled || terms.changed(change) == *terms && is_same_agent {
             return Vec::new();
         }
-        vec![Event::TermsChanged { change: *change, by: by.clone() }]
+        vec![Event::TermsChanged { change: change.clone(), by: by.clone() }]
     }
 
     fn reopen(&self, flow: &dyn FlowRules, question: &QuestionId, by: &By) -> Result<Vec<Event>, Refusal> {

@@ -10,7 +10,7 @@ use crate::support::{Story, created, fact_in_words, question};
 
 fn to(at: &str) -> Destination {
     Destination {
-        origin: BranchPoint { session: SessionId::new("20260124-login"), question: question(at) },
+        origin: BranchPoint::at_question(SessionId::new("20260124-login"), question(at)),
         project: "/home/ann/shop".into(),
         worker: "worktree".into(),
         conversation: ConversationId::new("b2"),

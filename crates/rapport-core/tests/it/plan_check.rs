@@ -184,6 +184,9 @@ fn file_23_no_path_leads_out() {
         ("\\\\host\\share", PathFault::Absolute),
         ("C:\\x", PathFault::Absolute),
         ("c:/x", PathFault::Absolute),
+        ("file:///tmp/x", PathFault::Address),
+        ("File://host/x", PathFault::Address),
+        ("git+ssh://host/x", PathFault::Address),
         ("~/x", PathFault::Home),
         ("~root/x", PathFault::Home),
         (".git/hooks/pre-commit", PathFault::Git),
@@ -213,6 +216,7 @@ fn file_23_no_path_leads_out() {
         (".gitignore", ".gitignore"),
         ("...", "..."),
         ("a~", "a~"),
+        ("docs/a://b", "docs/a:/b"),
         (".", ""),
         ("ä/🟢", "ä/🟢"),
     ] {

@@ -295,4 +295,10 @@ fn reserved_words_are_refused_where_no_option_is_called_that() {
     let yes_or_no = question(&["y|Yes", "n|No"], false, true);
     check(&yes_or_no, words(&["yes"]), "y");
     check(&yes_or_no, words(&["N"]), "n");
+    // The letter is enough where the options are called that, whatever their values are.
+    let sure = question(&["go|Yes", "stay|No", "later|Later"], false, true);
+    check(&sure, words(&["y"]), "go");
+    check(&sure, words(&["N"]), "stay");
+    let drinks = question(&["water|Water", "n|Nothing"], false, true);
+    check(&drinks, words(&["n"]), "n");
 }

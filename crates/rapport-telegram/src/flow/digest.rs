@@ -198,7 +198,7 @@ pub(super) fn propose(
     let Some(point) = created.branched_from.as_ref().filter(|_| created.lead.is_some()) else { return };
     for fact in &entry.facts {
         let Event::Answered { question, answer, by: by @ By::Person { .. } } = fact else { continue };
-        let Some(asked) = asked(question).filter(|_| *question == point.question) else { continue };
+        let Some(asked) = asked(question).filter(|_| point.question() == Some(question)) else { continue };
         let (asked, answer) = (card::short(&asked.text, LONGEST), card::short(&asked.words(answer), LONGEST));
         let text = format!("When asked \"{asked}\": {answer}");
         let from = format!("{}/{question}", JointSessions::split(id).1);

@@ -1677,7 +1677,7 @@ fn lead_12_an_answer_of_the_lead_shows_its_ground_and_can_be_overruled() {
 fn lead_28_an_overrule_proposes_a_learning() {
     let mut stage = led(HOME);
     let Event::Created(created) = led_created() else { unreachable!() };
-    let point = rapport_core::BranchPoint { session: session(WORKER), question: QuestionId::new("q1") };
+    let point = rapport_core::BranchPoint::at_question(session(WORKER), QuestionId::new("q1"));
     let branch = Event::Created(Created { branched_from: Some(point), ..created });
     let facts = vec![branch, started(TurnKind::Plan, "auth"), asked_by_agent("q1")];
     also_happens(&mut stage, "branch", 1, facts);

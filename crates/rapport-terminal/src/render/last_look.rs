@@ -1,6 +1,6 @@
 //! Renders the answers of a round: in one row above a question, and one by one for a last look.
 
-use super::super::last_look::LastLook;
+use super::super::last_look::{LastLook, UNSENT};
 use super::super::story::Asked;
 use super::super::text::{Line, Tone, clip, width};
 use super::block::Block;
@@ -45,11 +45,13 @@ pub(crate) fn block(look: &LastLook, round: &[Asked<'_>], columns: usize) -> Blo
         let line = cursor(here).and(Tone::Dim, &format!("{:>2}. ", place + 1));
         let name = asked.question.header.as_deref().unwrap_or(&asked.question.text);
         let answer = asked.answer.as_deref().unwrap_or_default();
+        let note = if asked.question.id == look.question { UNSENT } else { "" };
         let hang = width("❯  1. ");
         push(
             line.then(prose::in_tones(name, Tone::Text))
                 .and(Tone::Dim, " → ")
                 .and(Tone::Strong, answer)
+                .and(Tone::Dim, note)
                 .hanging(hang),
             here,
             columns,

@@ -43,7 +43,7 @@ pub(crate) fn tree(presenter: &Presenter, branches: &[std::sync::Arc<Summary>]) 
     if let Some(origin) = &session.created().branched_from {
         nodes.push(TreeNode {
             name: origin.session.to_string(),
-            state: format!("this session branched off it at {}", origin.question),
+            state: format!("this session branched off it at {}", origin.at),
             class: "other",
             parent: None,
             session: Some(origin.session.clone()),
@@ -65,7 +65,7 @@ pub(crate) fn tree(presenter: &Presenter, branches: &[std::sync::Arc<Summary>]) 
     }
     let last = nodes.len().checked_sub(1);
     for branch in branches {
-        let at = branch.branch_of.as_ref().and_then(|origin| asked_in(presenter, &origin.question));
+        let at = branch.branch_of.as_ref().and_then(|origin| asked_in(presenter, origin.question()?));
         nodes.push(TreeNode {
             name: branch.id.to_string(),
             state: format!("a branch, {}", branch.status.as_str().replace('_', " ")),

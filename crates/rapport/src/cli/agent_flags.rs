@@ -1,7 +1,7 @@
 //! The flags about the agent, for all commands that run one.
 
 use jiff::SignedDuration;
-use rapport_core::{Created, TermsChange};
+use rapport_core::{AgentCommand, Aim, Created, TermsChange};
 use rapport_settings::{Dollars, Setting as _};
 
 use crate::config::{self, AgentLayer, Layer, LeadLayer, LeadPolicy, RoundsLayer, Settings};
@@ -45,7 +45,8 @@ impl AgentFlags {
     }
 
     /// The changes that the flags make to an existing session's terms; `None` if there are none. `settings` includes
-    /// the flags.
+    /// the flags. The turns of a session of files have conversations of their own, so another agent plans all of them
+    /// from now on; the conversation of another session belongs to the agent it began with.
     pub(super) fn change(
         &self,
         place: &Workspace,
@@ -58,6 +59,11 @@ impl AgentFlags {
             max_rounds: self.max_rounds,
             questions: self.lead_policy.map(|named| named.0),
             queue: None,
+            agent: self.agent.as_ref().filter(|_| created.aim == Aim::Files).and_then(|_| {
+                let named = place.agents.command(settings).ok()?;
+                let name = created.agent.as_ref().map_or(named.name, |agent| agent.name.clone());
+                Some(AgentCommand { name, command: named.command })
+            }),
         };
         (change != TermsChange::default()).then_some(change)
     }

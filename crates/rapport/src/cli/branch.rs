@@ -109,10 +109,10 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 
 pub(super) fn tell(made: &Branched) -> Outcome {
     let Branched { session, origin, worktree } = made;
-    say(format_args!("Branched {} at {}.", origin.session, origin.question))?;
+    say(format_args!("Branched {} at {}.", origin.session, origin.at))?;
     say(format_args!("  session   {session}"))?;
     say(format_args!("  worktree  {}", safe::line(worktree)))?;
-    say(format_args!("{} is open again there; other answers are kept.", origin.question))?;
+    say(format_args!("{} is open again there; other answers are kept.", origin.at))?;
     say(format_args!("Answer it and go on with: rapport resume {session}"))?;
     say(format_args!("Compare the two when they are done: rapport diff {} {session}", origin.session))?;
     say(format_args!("Then apply its work: rapport apply {session}"))?;

@@ -1,7 +1,7 @@
 //! `rapport branch TURN --worktree`: another attempt at a turn while the first one stays as it is. It is a session of
 //! its own that works in a git worktree, whose files are as they were before the turn.
 
-use rapport_core::{Aim, Created, Entry, Session, SessionId};
+use rapport_core::{Aim, BranchPoint, BranchedAt, Created, Entry, Session, SessionId};
 use serde_json::json;
 
 use super::Common;
@@ -30,7 +30,11 @@ pub(super) fn execute(
     let settings = place.settings(Layer::default())?;
     let name = folder.id.as_str().split_once('-').map_or(folder.id.as_str(), |(_, name)| name);
     let (worker, apart) = (worktrees::NAME.to_owned(), Some(true));
-    let begun = Created { worker, apart, ..place.session(name.to_owned(), Aim::Files, &settings)? };
+    let point = BranchPoint { session: folder.id.clone(), at: BranchedAt::Turn(origin.name.to_string()) };
+    let begun = place.session(name.to_owned(), Aim::Files, &settings)?;
+    // Its turns are planned by the same agent.
+    let agent = session.created().agent.clone().or(begun.agent.clone());
+    let begun = Created { worker, apart, agent, branched_from: Some(point), ..begun };
     let now = Clock::system().now();
     let first = Entry { seq: 1, at: now, facts: Session::begin(begun)? };
     let store = BlockingStore::from(wiring::faulty(place.store_in(&SessionKind::Sessions)));

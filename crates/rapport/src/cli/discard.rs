@@ -16,7 +16,7 @@ use crate::workers::worktrees::Worktrees;
 /// Discard the work of a session, with its worktree
 ///
 /// The worktree and its branch are removed; the project is unchanged. A session that is not over is cancelled. Its log
-/// stays. At a terminal you are asked first. A name that an interrupted `rapport branch` left reserved is released, and
+/// stays. You are asked first; where nobody can be asked, --yes is needed. A name that an interrupted `rapport branch` left reserved is released, and
 /// its worktree is removed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -52,7 +52,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let id = session_choice::choose(&place, args.which.name(), &verb)?;
     handover::refuse_in_project(&place, &id, "discard")?;
     let known = session_choice::known(&place, &id)?;
-    if handover::can_discard(&known.view) && !args.yes && prompts::is_possible(common) {
+    if handover::can_discard(&known.view) && !args.yes {
+        let to_see = format!("See what would be lost: rapport diff {id}");
+        prompts::require(common, "discard", Some(to_see), &format!("rapport discard {id}"))?;
         let changed = known.view.changes.iter().flat_map(|changes| &changes.files);
         let changed = changed.map(|file| format!("{:<9} {}", file.status, file.path)).collect();
         let worker = known.view.workplace.as_ref().map_or("", |workplace| workplace.worker.as_str());

@@ -1,15 +1,23 @@
 //! `rapport say`: a message to the agent of a session, wherever it runs.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
-use rapport_core::{Act, Aim, Purpose, Status, WorkplaceState};
+use rapport_core::{Act, Aim, Entry, Event, Purpose, Status, WorkplaceState};
 use serde_json::json;
 
 use super::output::{say, say_json};
+use super::run::{self, Start};
 use super::session_choice::{self, Known};
 use super::{Common, resume, sessions, text, typed_lines};
+use crate::cli::runtime;
+use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Workspace;
+
+/// How long to wait until the process that has a session starts its agent with a message. A process that ends does so
+/// much sooner.
+const TAKING_UP: Duration = Duration::from_secs(10);
 
 /// Send a message to the agent of a session: during its work, or as what to do next
 ///
@@ -75,7 +83,13 @@ pub(super) fn say_to(common: &Common, place: &Workspace, known: &Known, words: &
 /// Sends it to the process that runs the session.
 pub(super) fn said(common: &Common, place: &Workspace, known: &Known, text: String) -> Outcome {
     refuse_message(place, known)?;
+    let is_at_work = matches!(known.view.status, Status::Started | Status::Running);
     sessions::act(place, &known.id, &Act::Say { text: text.clone(), id: None })?;
+    if !is_at_work && !is_taken_up(place, known)? {
+        // The process that had the session ended just then, as after `rapport stop`. The message is in the log.
+        let settings = place.settings(Layer::default())?;
+        return run::host(common, place, &settings, Start::Resume { id: known.id.clone(), said: None });
+    }
     if common.json {
         return say_json(&json!({ "session": known.id, "said": text }));
     }
@@ -85,6 +99,22 @@ pub(super) fn said(common: &Common, place: &Workspace, known: &Known, text: Stri
         }
         (_, Status::Started | Status::Running) => "Sent. The agent reads it at its next step.",
         _ => "Sent. The agent continues with it.",
+    })
+}
+
+/// Whether the process that has the session continues with the message, and is not about to end.
+fn is_taken_up(place: &Workspace, known: &Known) -> Result<bool, Failure> {
+    let is_begun =
+        |fact: &Event| matches!(fact, Event::Connected { .. } | Event::Delayed { .. } | Event::Failed { .. });
+    let look = |entries: &[Entry]| entries.iter().flat_map(|entry| &entry.facts).any(is_begun).then_some(());
+    let sessions = place.sessions();
+    runtime::small()?.block_on(async {
+        let seen = sessions::until_seen(&sessions, &known.id, known.view.seq, look);
+        match tokio::time::timeout(TAKING_UP, seen).await {
+            Ok(seen) => Ok(seen?.is_some()),
+            // It still has the session, so it is starting the agent.
+            Err(_) => Ok(true),
+        }
     })
 }
 

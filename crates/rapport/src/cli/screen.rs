@@ -42,20 +42,26 @@ pub(super) async fn show(
         let _ = stop.send(true);
         stop.closed().await;
     });
-    let auto = match answering {
-        Answering::Person => None,
-        Answering::Rule { name, pick } => {
-            Some(AutoAnswer { by: By::written_rule(name), pause: LOOK, pick: Box::new(pick) })
+    let outcome = loop {
+        let auto = match answering {
+            Answering::Person => None,
+            Answering::Rule { name, pick } => {
+                Some(AutoAnswer { by: By::written_rule(name), pause: LOOK, pick: Box::new(pick) })
+            }
+        };
+        let config = Terminal {
+            by: socket::person_here(),
+            interactive: is_terminal(),
+            colour: colour(common.color),
+            answer_hint: format!("rapport answer {id}{}", of_project(common)),
+            auto,
+        };
+        match terminal::run(config, sessions.clone(), id.clone(), shutdown.clone()).await {
+            // A message may have come after the agent was stopped; then the session continues here.
+            Ok(terminal::Outcome::Ended(Status::Idle)) if !is_over(&sessions.view(id).await?) => {}
+            outcome => break outcome,
         }
     };
-    let config = Terminal {
-        by: socket::person_here(),
-        interactive: is_terminal(),
-        colour: colour(common.color),
-        answer_hint: format!("rapport answer {id}{}", of_project(common)),
-        auto,
-    };
-    let outcome = terminal::run(config, sessions.clone(), id.clone(), shutdown).await;
     signals.abort();
     match outcome {
         Ok(terminal::Outcome::Ended(_)) => ended_on_screen(&sessions.view(id).await?),

@@ -50,14 +50,28 @@ pub(super) async fn until<T>(
 ) -> Result<Option<T>, Failure> {
     let entries = sessions.entries(id, 0).await?;
     let mut session = Session::replay(&entries).ok_or_else(|| StoreError::NotFound(id.clone()))?;
-    let mut updates = sessions.follow(id, session.seq()).await?;
+    let after = session.seq();
+    let look = |entries: &[Entry]| {
+        entries.iter().for_each(|entry| session.apply_entry(entry));
+        outcome(&session)
+    };
+    until_seen(sessions, id, after, look).await
+}
+
+/// The same for an outcome that is seen in the entries after this one. `look` gets each of them once.
+pub(super) async fn until_seen<T>(
+    sessions: &dyn Sessions,
+    id: &SessionId,
+    mut after: u64,
+    mut look: impl FnMut(&[Entry]) -> Option<T>,
+) -> Result<Option<T>, Failure> {
+    let mut updates = sessions.follow(id, after).await?;
     loop {
         let is_held = sessions.holder(id).await?.is_some();
         // Read after that, so that all entries of the last holder are included.
-        for entry in sessions.entries(id, session.seq()).await? {
-            session.apply_entry(&entry);
-        }
-        let found = outcome(&session);
+        let entries = sessions.entries(id, after).await?;
+        after = entries.last().map_or(after, |entry| entry.seq);
+        let found = look(&entries);
         if found.is_some() || !is_held {
             return Ok(found);
         }

@@ -25,8 +25,9 @@ pub(super) struct Args {
 
 pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let place = Workspace::find(common)?;
-    let verb = Verb::new("rapport stop SESSION", "whose agent is at work", &is_at_work);
-    let id = session_choice::choose(&place, args.which.name(), &verb.rather(Known::is_held))?;
+    let verb = Verb::new("rapport stop SESSION", "whose agent is at work or waits", &has_turn);
+    let verb = verb.rather(is_at_work).rather(Known::is_held);
+    let id = session_choice::choose(&place, args.which.name(), &verb)?;
     sessions::act(&place, &id, &Act::Stop)?;
     if common.json {
         return say_json(&json!({ "session": id, "status": "idle" }));
@@ -36,7 +37,12 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     say(format_args!("Or let it go on with: rapport resume {id}"))
 }
 
-fn is_at_work(known: &Known) -> bool {
+/// Whether its agent can be stopped: it works, or waits for an answer.
+fn has_turn(known: &Known) -> bool {
     !known.view.has_failed()
         && matches!(known.view.status, Status::Started | Status::Running | Status::NeedsInput)
+}
+
+fn is_at_work(known: &Known) -> bool {
+    known.is_held() && matches!(known.view.status, Status::Started | Status::Running)
 }

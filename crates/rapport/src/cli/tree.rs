@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rapport_core::report::Overall;
-use rapport_core::{ActionPlan, Aim, FileTurn, Session, Status, TurnStage, UndoState, first_heading};
+use rapport_core::{
+    ActionPlan, Aim, BranchedAt, FileTurn, Session, Status, TurnStage, UndoState, first_heading,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -70,6 +72,7 @@ pub(super) fn execute(common: &Common, place: &Workspace, named: Option<&str>) -
             nodes.extend(turns(&known.session, &folder)?);
         }
     }
+    connect_to_turns(&mut nodes, &known);
     if common.json {
         return say_json(&nodes.iter().filter_map(|node| node.json.as_ref()).collect::<Vec<_>>());
     }
@@ -115,7 +118,7 @@ fn session(known: &Known) -> Node {
     let task = view.task.lines().next().unwrap_or_default();
     let at = view.branched_from.as_ref();
     let undone = view.undone.is_some();
-    let branched = at.map(|at| format!("  (branched at {})", at.question)).unwrap_or_default();
+    let branched = at.map(|at| format!("  (branched at {})", at.at)).unwrap_or_default();
     let mark = if undone { ", undone" } else { "" };
     let when = ago(view.updated_at, Clock::system().now());
     let line = Line::new(known.tone(), &format!("  {}{mark}", known.word()))
@@ -130,10 +133,22 @@ fn session(known: &Known) -> Node {
         line,
         json: (view.aim != Aim::Files).then(|| {
             json!({
-                "session": known.id, "parent": at.map(|at| &at.session), "at": at.map(|at| &at.question),
+                "session": known.id, "parent": at.map(|at| &at.session), "at": at.map(|at| at.at.to_string()),
                 "status": view.status, "title": task, "undone": undone,
             })
         }),
+    }
+}
+
+/// Lets each branch of a turn follow what that turn follows, because it is another attempt at it.
+fn connect_to_turns(nodes: &mut [Node], known: &[Known]) {
+    let before: BTreeMap<_, _> = nodes.iter().map(|node| (node.key.clone(), node.before.clone())).collect();
+    for branch in known {
+        let Some(point) = &branch.view.branched_from else { continue };
+        let BranchedAt::Turn(turn) = &point.at else { continue };
+        let Some(Some(before)) = before.get(&format!("{}/{turn}", point.session)) else { continue };
+        let node = nodes.iter_mut().find(|node| node.key == branch.id.as_str());
+        node.into_iter().for_each(|node| node.before = Some(before.clone()));
     }
 }
 

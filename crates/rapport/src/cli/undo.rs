@@ -30,11 +30,11 @@ const BATCHES: &str = "A run can be undone once it is over, in a git repository.
 /// Undo a session's changes to files: the work of a run, or the last batch of a plan
 ///
 /// The work of a run, of a conversation, or a progress file is undone file by file, if a file is as the work left it.
-/// Files that were changed since stay as they are, and are listed. You are asked first.
+/// Files that were changed since stay as they are, and are listed.
 ///
 /// After undoing a batch, all its files are as they were before it, including those that its commands changed, in a
 /// git repository. Other effects of commands cannot be undone, and are listed. If a file was changed since, nothing
-/// is undone, unless you use --force. At a terminal you are asked first.
+/// is undone, unless you use --force. You are asked first; where nobody can be asked, --yes is needed.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   rapport undo                          where only one session can be undone
@@ -71,7 +71,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     let batch = BatchDir::read(path.clone()).ok();
     // Without a session, undoing it again changes nothing and says what was undone.
     let is_undone = owner.is_none() && batch.as_ref().is_some_and(BatchDir::is_undone);
-    if !args.yes && !is_undone && prompts::is_possible(common) {
+    if !args.yes && !is_undone {
+        let name = batches::name(&path);
+        let command = format!("rapport undo --batch {name}{}", if args.force { " --force" } else { "" });
+        let to_see = format!("See what it did: {}", safe::line(&path.display().to_string()));
+        prompts::require(common, "undo", Some(to_see), &command)?;
         let story = batch.map(|batch| batch.story()).unwrap_or_default();
         prompts::agree(&format!("{}:", batches::name(&path)), story, "Undo its changes to files?")?;
     }

@@ -48,11 +48,8 @@ fn outcome(session: &Session) -> Option<Result<UndoneFiles, UndoProblem>> {
 
 /// Shows the changes, and asks whether to undo them.
 fn ask(common: &Common, id: &SessionId, project: &Directory, stretches: &[Merged]) -> Outcome {
-    if !prompts::is_possible(common) {
-        return Err(Failure::new(Code::Refused, "nobody can be asked here whether to undo it")
-            .hint(format!("See what it changed: rapport diff {id}"))
-            .hint(format!("If it is to be undone, say so: rapport undo {id} --yes")));
-    }
+    let to_see = format!("See what it changed: rapport diff {id}");
+    prompts::require(common, "undo", Some(to_see), &format!("rapport undo {id}"))?;
     let mut files = Vec::new();
     for states in stretches.iter().rev() {
         let changed = project

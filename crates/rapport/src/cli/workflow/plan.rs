@@ -126,8 +126,8 @@ async fn begin(held: &OpenSession<'_>, turn: &Turn, request: &Request, reason: P
 
 /// Stores changes of the terms, if there are any.
 pub(in crate::cli) async fn change_terms(held: &OpenSession<'_>, request: &Request) -> Outcome {
-    match request.terms {
-        Some(change) => held.submit(Act::ChangeTerms { change }).await,
+    match &request.terms {
+        Some(change) => held.submit(Act::ChangeTerms { change: change.clone() }).await,
         None => Ok(()),
     }
 }

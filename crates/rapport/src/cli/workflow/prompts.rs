@@ -94,6 +94,22 @@ pub(in crate::cli) fn agree(heading: &str, shown: Vec<String>, question: &str) -
     }
 }
 
+/// Refuses to take something away for good where nobody can be asked: `what` is to be done with `command`, and
+/// `to_see` shows what would be lost.
+pub(in crate::cli) fn require(
+    common: &Common,
+    what: &str,
+    to_see: Option<String>,
+    command: &str,
+) -> Result<(), Failure> {
+    if is_possible(common) {
+        return Ok(());
+    }
+    let refused = Failure::new(Code::Refused, format!("nobody can be asked here whether to {what} it"));
+    let refused = to_see.into_iter().fold(refused, Failure::hint);
+    Err(refused.hint(format!("If you want that, say so: {command} --yes")))
+}
+
 /// Asks for a message to the agent of this session, of any number of lines.
 pub(in crate::cli) async fn message(common: &Common, session: &SessionId) -> Result<String, Failure> {
     let asked = format!("What next? ({session})");

@@ -44,9 +44,9 @@ fn the_only_session_that_fits_the_verb_is_meant() {
         .rapport(&["answer", "confirm"])
         .check(4, "there is no session confirm, and none with an open question");
     project.rapport(&["apply"]).check(4, "there is no session with work to apply");
-    project.rapport(&["discard"]).check(4, "there is no session with work to discard");
+    project.rapport(&["discard", "--yes"]).check(4, "there is no session with work to discard");
     project.rapport(&["diff"]).check(4, "there is no session that changed files");
-    project.rapport(&["undo"]).check(4, "there is no session with something to undo");
+    project.rapport(&["undo", "--yes"]).check(4, "there is no session with something to undo");
     project.rapport(&["plan", "-m", "x", "--dry-run"]).check(0, "Nothing was sent.");
     project.rapport(&["cancel", "paint"]).check(0, "Cancelled");
     project.rapport(&["cancel"]).check(0, "-add-auth.");

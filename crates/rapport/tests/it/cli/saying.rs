@@ -286,6 +286,45 @@ fn an_agent_is_stopped_and_told_what_to_do_instead() {
     assert!(!told.iter().any(|line| line.to_string().contains("where you left off")), "{told:#?}");
 }
 
+/// The process that ran a stopped session ends. A message that comes just then is not left lying: whichever process
+/// gets it continues with it.
+#[test]
+fn words_right_after_a_stop_are_carried_out() {
+    for _ in 0..3 {
+        let project = Project::with_scenario(STEERED);
+        let mut running = project.spawn(&["run", "build a shed"]);
+        let has = |is: fn(&Event) -> bool| {
+            let is_there = project.store().list().is_ok_and(|all| all.len() == 1);
+            (is_there && project.facts().iter().any(is)).then_some(())
+        };
+        wait_for("the plan", || has(|fact| matches!(fact, Event::Asked { .. })));
+        project.rapport(&["answer", "shed", "confirm"]).check(0, "Answered.");
+        let is_building = |fact: &Event| matches!(fact, Event::Said { text, .. } if text == "Building.");
+        wait_for("the work", || has(is_building));
+        project.rapport(&["stop", "shed"]).check(0, "Stopped");
+        let said = project.rapport(&["say", "shed", "rather paint it"]);
+        assert_eq!(said.code(), 0, "{}{}", said.out(), said.err());
+        wait_for("the shed", || (project.file("shed.txt") == "red wood\n").then_some(()));
+        let _ = running.wait();
+    }
+}
+
+/// Sessions that wait are not at work. One that is at work is meant by `stop` without a name.
+#[test]
+fn stop_means_the_session_that_is_at_work() {
+    let project = Project::with_scenario(STEERED);
+    for task in ["one", "two"] {
+        let mut waiting = project.start(&[task], &[]);
+        waiting.until_asked();
+        waiting.kill();
+    }
+    let refused = project.rapport(&["stop"]);
+    refused.check(2, "there are 2 sessions whose agent is at work or waits");
+    let running = building(&project);
+    project.rapport(&["stop"]).check(0, "build-a-shed.");
+    assert_eq!(running.finish(), 130);
+}
+
 #[test]
 fn turns_are_planned_from_what_is_said() {
     let other = plan("Other", &[], &[], &[create("other.txt", "other")]);

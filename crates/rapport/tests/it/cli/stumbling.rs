@@ -207,12 +207,16 @@ fn an_undo_that_keeps_every_file_says_that_nothing_was_undone() {
     assert_eq!(undone, format!("Nothing of {id} was undone:\n{kept}"));
 }
 
-/// Discarding, and undoing of either kind, ask first at a terminal, in the same way; scripts say --yes.
+/// Discarding, and undoing of either kind, ask first, in the same way. Where nobody can be asked, they need --yes.
 #[test]
 fn what_takes_work_away_asks_first() {
     let project = files::project(&[&greeting()]);
     project.plan_turn("one").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
+    let refused = project.rapport(&["undo", "--force"]);
+    refused.check(3, "nobody can be asked here whether to undo it").check(3, "rapport undo --batch 2");
+    refused.check(3, " --force --yes");
+    assert_eq!(project.file("hello.txt"), "Hello\n");
     let mut terminal = project.terminal(&["undo"], 100, 30);
     terminal.wait_for("done         CREATE hello.txt");
     terminal.wait_for("Undo its changes to files? (y)es / (n)o ›");
@@ -227,6 +231,11 @@ fn what_takes_work_away_asks_first() {
 
     let project = Project::with_scenario(ONE_QUESTION);
     work(&project, &["--worker", "worktree", "paint"], "paint", "Red");
+    let id = project.session();
+    let refused = project.rapport(&["discard"]);
+    refused.check(3, "nobody can be asked here whether to discard it");
+    refused.check(3, &format!("rapport diff {id}")).check(3, &format!("rapport discard {id} --yes"));
+    project.rapport(&["diff", "paint"]).check(0, "+Red");
     let mut terminal = project.terminal(&["discard", "paint"], 100, 30);
     terminal.wait_for("added     paint.txt");
     terminal.wait_for("Discard this work for good? (y)es / (n)o ›");

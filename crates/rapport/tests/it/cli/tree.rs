@@ -51,6 +51,31 @@ fn sessions_and_their_branches_are_one_picture() {
     assert_eq!(drawn.as_array().unwrap().len(), 3, "a session of files is told by its turns");
 }
 
+/// A branch of a turn in a worktree is a session of its own. It follows what the turn follows.
+#[test]
+fn a_branch_of_a_turn_is_connected_to_its_origin() {
+    let second = files::plan("Second", &[], &[], &[files::create("a.txt", "a")]);
+    let project = files::project(&[&greeting(), &second]);
+    for message in ["one", "two"] {
+        project.plan_turn(message).check(0, "");
+        project.rapport(&["resume", "-y"]).check(0, "Completed");
+    }
+    let origin = project.session();
+    let made: Value = project.json(&["branch", "02", "--worktree", "--json"]);
+    let branch = made["session"].as_str().unwrap();
+    let tree = drawn(&project, &["log", "--tree"]);
+    let expected = format!("○  {branch}  idle  add-greeting  (branched at turn 02)\n│ ○  02  ");
+    assert!(tree.starts_with(&expected), "{tree}");
+    assert!(tree.contains("\n├─╯\n○  01  "), "{tree}");
+    // The branch belongs to the family of its origin.
+    assert_eq!(drawn(&project, &["log", "--tree", origin.as_str()]), tree);
+    project.rapport(&["status"]).check(0, &format!("(branch of {origin} at turn 02)"));
+    let view: Value = project.json(&["status", branch, "--json"]);
+    assert_eq!(view["branched_from"], json!({ "session": origin, "turn": "02" }));
+    project.rapport(&["log", branch]).check(0, &format!("as a branch of {origin} at turn 02"));
+    project.rapport(&["discard", branch, "--yes"]).check(0, "Discarded");
+}
+
 #[test]
 fn without_sessions_it_says_so() {
     let project = Project::with_scenario(ONE_QUESTION);

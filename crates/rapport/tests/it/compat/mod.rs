@@ -65,7 +65,7 @@ fn undo_after_a_branch_takes_back_what_was_run_last() {
         versions().into_iter().map(|version| version.join(fixture)).find(|path| path.exists()).unwrap();
     let project = world::open(&std::fs::read_to_string(path).unwrap(), None);
     project.rapport(&["trust", "--all-mine", "--yes"]).check(0, "");
-    project.rapport(&["undo"]).check(0, "");
+    project.rapport(&["undo", "--yes"]).check(0, "");
     assert!(!project.root().join("o.txt").exists(), "the branch was run last");
     assert!(project.root().join("more.txt").exists());
 }

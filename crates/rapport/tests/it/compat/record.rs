@@ -103,7 +103,7 @@ impl Maker {
         );
         project.rapport(&["resume", "-y"]).check(0, "Completed");
         keep("3-run", "rapport new, plan, resume -y", &project, &[&[&["undo"]], again]);
-        project.rapport(&["undo"]).check(0, "removed");
+        project.rapport(&["undo", "--yes"]).check(0, "removed");
         keep("4-undone", "rapport new, plan, resume -y, undo", &project, &[again, &[&["undo"]]]);
         project.plan_turn("More.").check(0, "");
         project.rapport(&["resume", "-y"]).check(0, "Completed");
@@ -335,7 +335,7 @@ impl Maker {
         let done = project();
         done.rapport(execute).check(0, "Completed");
         keep("run", "rapport execute plan.md -y", &done, &[&[&["undo"]]]);
-        done.rapport(&["undo"]).check(0, "removed");
+        done.rapport(&["undo", "--yes"]).check(0, "removed");
         keep("undone", "rapport execute plan.md -y, undo", &done, &[&[&["undo"]], &[execute]]);
         self.every_point("execute/killed", &project, execute, &|_| owned(&[&[&["undo"]]]));
     }

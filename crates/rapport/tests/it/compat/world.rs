@@ -88,6 +88,8 @@ pub(super) fn act(project: &Project, commands: &[Vec<String>]) -> Vec<i32> {
     };
     let act = |words: &Vec<String>| match words[0].as_str() {
         "finish" => play(words),
+        // The versions that made the fixtures asked nobody here.
+        "undo" => project.rapport(&[&words[..], &["--yes".to_owned()]].concat()).code(),
         _ => project.rapport(words).code(),
     };
     commands.iter().map(act).collect()

@@ -51,7 +51,7 @@ fn nothing_reaches_the_repository_of_the_project() {
     assert_eq!(made, applied.code() == 0, "{}{}", applied.out(), applied.err());
     if !made {
         assert!(format!("{}{}", applied.out(), applied.err()).contains("invalid path"), "{}", applied.err());
-        project.rapport(&["discard", "paint"]).check(0, "");
+        project.rapport(&["discard", "paint", "--yes"]).check(0, "");
     }
 }
 
@@ -88,7 +88,7 @@ fn nothing_is_written_through_a_link_that_leads_out() {
         assert_eq!(applied.code() == 0, !is_in_the_way, "{}{}", applied.out(), applied.err());
         assert_eq!(fs::read_dir(&outside).unwrap().count(), 0, "nothing is outside");
         if is_in_the_way {
-            project.rapport(&["discard", "paint"]).check(0, "");
+            project.rapport(&["discard", "paint", "--yes"]).check(0, "");
         } else {
             assert_eq!(project.file("out/x.txt"), "x\n");
             assert!(!link.is_symlink());
@@ -169,7 +169,7 @@ fn a_sweep_stores_what_is_left_before_it_ends_anything() {
     world.project.rapport(&["answer", "paint", "Blue"]).check(0, "Answered.");
     assert_eq!(world.project.start(&["--resume", session.as_str()], &[]).finish(), 0);
     assert!(world.project.rapport(&["diff", "paint"]).out().contains("+before"));
-    world.project.rapport(&["discard", "paint"]).check(0, "");
+    world.project.rapport(&["discard", "paint", "--yes"]).check(0, "");
 }
 
 /// A submodule that is checked out goes along, with its history; one that is not, or has changes, is told. What the

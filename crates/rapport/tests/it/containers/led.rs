@@ -181,7 +181,7 @@ fn limits_that_the_machine_does_not_have_are_told() {
     world.project.rapport(&["cancel", session.as_str()]).check(0, "Cancelled");
     let (_, said) = running.finish_saying();
     assert!(said.contains(words), "{said}");
-    world.project.rapport(&["discard", session.as_str()]).check(0, "");
+    world.project.rapport(&["discard", session.as_str(), "--yes"]).check(0, "");
 }
 
 /// The same for a task that is cancelled, and for one that fails.
@@ -208,6 +208,6 @@ fn the_container_of_a_task_without_a_result_stops_at_once() {
         let stored = world.project.root().join(".rapport/sessions").join(session.as_str());
         assert!(stored.join("kept/work.patch").exists(), "{ends}: the work is stored");
         world.project.rapport(&["diff", session.as_str()]).check(0, "+before");
-        world.project.rapport(&["discard", session.as_str()]).check(0, "");
+        world.project.rapport(&["discard", session.as_str(), "--yes"]).check(0, "");
     }
 }

@@ -137,7 +137,7 @@ fn as_many_work_as_may_and_the_others_wait() {
     let most = spans_of_all.iter().map(|(from, _)| at(*from)).max();
     assert!((1..=3).contains(&most.unwrap()), "{most:?} worked at the same time");
     for view in sessions(project) {
-        project.rapport(&["discard", view.id.as_str()]).check(0, "");
+        project.rapport(&["discard", view.id.as_str(), "--yes"]).check(0, "");
     }
 }
 
@@ -154,7 +154,7 @@ fn the_open_network_is_made_once_for_all_that_begin_together() {
     assert_eq!(engine.networks().iter().filter(|name| *name == "rapport").count(), 1);
     running.into_iter().for_each(Running::kill);
     for view in sessions(project) {
-        project.rapport(&["discard", view.id.as_str()]).check(0, "");
+        project.rapport(&["discard", view.id.as_str(), "--yes"]).check(0, "");
     }
 }
 
@@ -222,7 +222,7 @@ fn killed_with_ten_at_work(project: &Project, happens: impl FnOnce(), ended: imp
         assert_eq!(facts.iter().filter(asked).count(), 1, "{}", view.id);
         let diff = project.rapport(&["diff", view.id.as_str()]).out();
         assert!(diff.contains("+before") && diff.contains("+after"), "{diff}");
-        project.rapport(&["discard", view.id.as_str()]).check(0, "");
+        project.rapport(&["discard", view.id.as_str(), "--yes"]).check(0, "");
     }
 }
 
@@ -273,6 +273,6 @@ fn a_server_killed_with_ten_in_the_middle_of_their_work_loses_nothing() {
         assert_eq!(asked, 2, "{}: its plan, and one question", view.id);
         let diff = project.rapport(&["diff", view.id.as_str()]).out();
         assert!(diff.contains("+before") && diff.contains("+after"), "{}: {diff}", view.id);
-        project.rapport(&["discard", view.id.as_str()]).check(0, "");
+        project.rapport(&["discard", view.id.as_str(), "--yes"]).check(0, "");
     }
 }

@@ -81,7 +81,7 @@ fn a_login_is_added_outside() {
         world.answer();
         assert_eq!(running.finish(), 0);
         assert_eq!(world.model().tokens(), [TOKEN, RENEWED], "{worker}");
-        world.project.rapport(&["discard", "paint"]).check(0, "");
+        world.project.rapport(&["discard", "paint", "--yes"]).check(0, "");
     }
 }
 

@@ -52,7 +52,7 @@ fn setups(world: &World) -> (Vec<String>, Vec<String>) {
 
 fn clear(world: &World, sessions: &[&str]) {
     for session in sessions {
-        world.project.rapport(&["discard", session]).check(0, "");
+        world.project.rapport(&["discard", session, "--yes"]).check(0, "");
     }
     for volume in setups(world).1 {
         world.docker(&["volume", "rm", &volume]);

@@ -73,7 +73,7 @@ fn an_agent_that_is_killed_each_time_fails_and_loses_nothing() {
     assert_ne!(done(&world.project), 0);
     assert_eq!(world.project.view().status, Status::Failed);
     world.project.rapport(&["diff", "paint"]).check(0, "+before");
-    world.project.rapport(&["discard", "paint"]).check(0, "");
+    world.project.rapport(&["discard", "paint", "--yes"]).check(0, "");
 }
 
 /// WORK-19: the real CLI needs more memory than its container has, each time it starts. The system kills it, the
@@ -106,7 +106,7 @@ fn an_agent_without_memory_fails_and_goes_on_with_more() {
     running.until_asked();
     project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
     assert_eq!(running.finish(), 0);
-    project.rapport(&["discard", "paint"]).check(0, "");
+    project.rapport(&["discard", "paint", "--yes"]).check(0, "");
 }
 
 /// A disk of 64 MB for one volume, gone when dropped.

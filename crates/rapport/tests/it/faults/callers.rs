@@ -95,7 +95,7 @@ fn an_agent_cannot_answer_another_session_either() {
         &["stop", "paint"],
         &["cancel", "paint"],
         &["apply", "paint"],
-        &["discard", "paint"],
+        &["discard", "paint", "--yes"],
         &["branch", "paint", "--at", "q1"],
         &["shell", "paint"],
         &["mcp"],

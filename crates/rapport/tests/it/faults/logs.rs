@@ -73,7 +73,7 @@ fn a_damaged_session_or_journal_hides_no_other() {
     let batch = project.root().join(format!(".rapport/batches/{other}-01"));
     std::fs::create_dir_all(&batch).unwrap();
     std::fs::write(batch.join("journal.jsonl"), "not a journal\n").unwrap();
-    project.rapport(&["undo", good.as_str()]).check(0, "Undone");
+    project.rapport(&["undo", good.as_str(), "--yes"]).check(0, "Undone");
     assert_eq!(project.file("hello.txt"), "");
 }
 

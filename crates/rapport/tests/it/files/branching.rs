@@ -18,7 +18,7 @@ fn a_turn_that_is_carried_out_is_not_branched() {
     running.wait().unwrap();
     let refused = project.rapport(&["branch", "01"]);
     refused.check(3, "it was interrupted, and waits for a decision").check(3, "rapport resume");
-    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: a.txt");
 }
 
 /// In a cancelled session nothing can be planned, so a branch of a turn would be of no use. A worktree has a session of

@@ -112,13 +112,13 @@ fn a_failure_halts_the_batch_and_undo_takes_it_back() {
         assert!(report.contains(part), "{part}: {report}");
     }
     std::fs::write(project.root().join("README.md"), "# Mine now\n").unwrap();
-    project.rapport(&["undo"]).check(3, "changed after the batch: README.md").check(3, "--force");
+    project.rapport(&["undo", "--yes"]).check(3, "changed after the batch: README.md").check(3, "--force");
     assert!(project.root().join("dir/one.txt").exists(), "nothing was undone");
-    let undone: Value = project.json(&["undo", "--force", "--json"]);
+    let undone: Value = project.json(&["undo", "--force", "--json", "--yes"]);
     assert_eq!((&undone["removed"][0], &undone["kept"][0]), (&"dir/one.txt".into(), &"README.md".into()));
     assert_eq!(undone["remaining"].as_array().unwrap().len(), 1, "{undone}");
     assert_eq!(project.changes(), [" M README.md"]);
-    project.rapport(&["undo"]).check(4, "with something to undo");
+    project.rapport(&["undo", "--yes"]).check(4, "with something to undo");
     project.rapport(&["log", "--tree"]).check(0, "01  Failed 🔴, undone  Fail");
     project.git(&["checkout", "--quiet", "README.md"]);
     project.plan_turn("again").check(0, "Add a greeting");
@@ -243,7 +243,7 @@ fn undo_keeps_to_the_session_that_is_named() {
         project.rapport(&["plan", "-m", "Note it.", "--session", &name]).check(0, "");
         project.rapport(&["resume", "-y", "--session", &name]).check(0, "Completed");
     }
-    let undone: Value = project.json(&["undo", "--json", "--session", first.as_str()]);
+    let undone: Value = project.json(&["undo", "--json", "--session", first.as_str(), "--yes"]);
     assert_eq!(undone["batch"], format!("{first}-01"));
 }
 
@@ -255,7 +255,7 @@ fn undo_names_the_batch_of_a_session_whose_name_is_a_number() {
     project.rapport(&["new", "2026"]).check(0, "");
     project.plan_turn("Note it.").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
-    let undone: Value = project.json(&["undo", "--json"]);
+    let undone: Value = project.json(&["undo", "--json", "--yes"]);
     assert_eq!(undone["batch"], format!("{}-01", project.session()));
 }
 
@@ -301,7 +301,7 @@ fn a_batch_of_a_cancelled_session_is_undone() {
     project.plan_turn("Note it.").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
     project.rapport(&["cancel"]).check(0, "");
-    project.rapport(&["undo"]).check(0, "Undone");
+    project.rapport(&["undo", "--yes"]).check(0, "Undone");
     assert!(!project.root().join("one.txt").exists());
 }
 
@@ -318,9 +318,9 @@ fn the_diff_of_a_session_is_what_its_batches_changed() {
     let diff = project.rapport(&["diff", "add-greeting"]);
     diff.check(0, "-# An app\n+# A friendlier app\n").check(0, "+++ hello.txt").check(0, "+Hello");
     assert!(!diff.out().contains("A friendly app"), "{}", diff.out());
-    project.rapport(&["undo"]).check(0, "restored: README.md");
+    project.rapport(&["undo", "--yes"]).check(0, "restored: README.md");
     project.rapport(&["diff"]).check(0, "-# An app\n+# A friendly app\n");
-    project.rapport(&["undo"]).check(0, "removed: hello.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: hello.txt");
     assert_eq!(project.rapport(&["diff", "add-greeting"]).check(0, "").out(), "");
 }
 

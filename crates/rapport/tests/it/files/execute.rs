@@ -31,8 +31,8 @@ fn file_21_file_24_a_plan_is_run_and_reported_here() {
 
     let more = plan("More", &[], &[], &[create("more.txt", "More")]);
     project.rapport_reading(&["execute", "-", "-y"], more.as_bytes()).check(0, "1 of 1 actions done");
-    project.rapport(&["undo"]).check(0, "removed: more.txt");
-    let undone = project.rapport(&["undo"]);
+    project.rapport(&["undo", "--yes"]).check(0, "removed: more.txt");
+    let undone = project.rapport(&["undo", "--yes"]);
     undone.check(0, "removed: hello.txt").check(0, "restored: README.md");
     undone.check(0, "cannot be undone: the changes to memos.yaml");
 }
@@ -193,12 +193,12 @@ fn a_plan_of_a_session_is_warned_of() {
     let path = project.folder().join("01/plan.md");
     project.rapport(&["execute", path.to_str().unwrap(), "-y"]).check(0, "this plan belongs to a session");
     assert!(!project.folder().join("01/report.md").exists());
-    project.rapport(&["undo"]).check(0, "removed: hello.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: hello.txt");
 
     // FILE-4, FILE-10: the report of a turn stays, even where one is in its directory.
     project.rapport(&["resume", "-y"]).check(0, "Completed");
     let report = project.turn_file("01/report.md");
-    project.rapport(&["undo"]).check(0, "removed: hello.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: hello.txt");
     let mut command = project.command();
     let ran = command.current_dir(project.folder().join("01")).args(["execute", "plan.md", "-y"]).output();
     assert!(String::from_utf8_lossy(&ran.unwrap().stdout).contains("01/report-2.md"));
@@ -218,7 +218,7 @@ fn a_report_that_cannot_be_written() {
         .check(6, "Completed 🟢: 2 of 2 actions done")
         .check(6, "sub/report.md")
         .check(6, "rapport undo");
-    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: a.txt");
 }
 
 /// Nothing was done to files, so there is nothing to take back.
@@ -230,7 +230,7 @@ fn undo_is_offered_where_there_is_something_to_undo() {
     ran.check(1, "an action failed");
     assert!(!ran.err().contains("undo"), "{}", ran.err());
     project
-        .rapport(&["undo"])
+        .rapport(&["undo", "--yes"])
         .check(0, "No file had to be restored")
         .check(0, "cannot be undone: other effects of EXECUTE");
 }
@@ -244,13 +244,13 @@ fn a_plan_that_was_run_alone_is_undone_by_its_name() {
     project.rapport(&["resume", "-y"]).check(0, "Completed");
     let more = plan("More", &[], &[], &[create("more.txt", "More")]);
     project.rapport_reading(&["execute", "-", "-y"], more.as_bytes()).check(0, "1 of 1 actions done");
-    let listed = project.rapport(&["undo", "--json"]);
+    let listed = project.rapport(&["undo", "--json", "--yes"]);
     let error: serde_json::Value = serde_json::from_str(&listed.err()).unwrap();
     let candidates = error["error"]["candidates"].as_array().unwrap();
     let alone = candidates.iter().find(|one| one["task"] == "a plan, run outside of any session").unwrap();
     assert_eq!(alone["status"], "completed");
-    project.rapport(&["undo", alone["id"].as_str().unwrap()]).check(0, "removed: more.txt");
-    project.rapport(&["undo"]).check(0, "removed: hello.txt");
+    project.rapport(&["undo", alone["id"].as_str().unwrap(), "--yes"]).check(0, "removed: more.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: hello.txt");
 
     let chat = "### `CHAT_WITH_USER`\n\nShip it today?\n".to_owned();
     let asking = plan("Ask", &[], &[], &[create("a.txt", "a"), chat]);
@@ -262,7 +262,9 @@ fn a_plan_that_was_run_alone_is_undone_by_its_name() {
     names.sort();
     let held =
         names.iter().rfind(|name| name.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')).unwrap();
-    project.rapport(&["undo", "--batch", held]).check(5, "another process is working on the batch 01");
+    project
+        .rapport(&["undo", "--batch", held, "--yes"])
+        .check(5, "another process is working on the batch 01");
     terminal.send("\x03");
     terminal.wait_for(&format!("rapport undo --batch {held}"));
 }
@@ -283,7 +285,7 @@ fn a_plan_that_was_killed_is_told_of() {
         .check(3, "the last plan was not run to its end")
         .check(3, "done         CREATE a.txt")
         .check(3, "interrupted  EXECUTE touch begun; sleep 600");
-    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: a.txt");
     let ran = project.rapport_reading(&["execute", "-", "-y"], greeting().as_bytes());
     assert!(!ran.check(0, "Completed").err().contains("not run to its end"));
 }
@@ -301,7 +303,7 @@ fn file_40_a_message_waits_for_words() {
     terminal.wait_for("left 130");
     let report = project.file("report.md");
     assert!(report.contains("interrupted") && report.contains("the batch was stopped before it"), "{report}");
-    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: a.txt");
     let mut terminal = project.terminal(&["execute", "-y", "plan.md"], 100, 30);
     terminal.wait_for("enter answer");
     terminal.send("\r");

@@ -14,7 +14,7 @@ pub(super) fn cut_off() -> Project {
     // Two at once: the second is told who is at it.
     project.rapport(&["resume", "-y"]).check(5, "is held by process");
     project.plan_turn("y").check(5, "is held by process");
-    project.rapport(&["undo"]).check(5, "another process is working on the batch");
+    project.rapport(&["undo", "--yes"]).check(5, "another process is working on the batch");
     resuming.kill().unwrap();
     resuming.wait().unwrap();
     project
@@ -51,12 +51,12 @@ fn a_batch_that_was_killed_is_gone_on_with() {
 #[test]
 fn a_batch_that_was_killed_is_undone_and_can_be_run_again() {
     let project = cut_off();
-    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: a.txt");
     assert!(!project.root().join("a.txt").exists());
     std::fs::write(project.root().join("go-on"), "").unwrap();
     project.rapport(&["resume", "-y"]).check(0, "Completed 🟢: 3 of 3 actions done");
-    project.rapport(&["undo"]).check(0, "removed: b.txt");
-    project.rapport(&["undo"]).check(4, "with something to undo");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: b.txt");
+    project.rapport(&["undo", "--yes"]).check(4, "with something to undo");
 }
 
 /// Ctrl-C while a command runs: the batch stops, and can be resumed like one that was killed.
@@ -89,12 +89,12 @@ fn file_40_a_batch_that_is_begun_anew_asks_anew() {
         resuming.wait().unwrap();
     };
     stopped(None);
-    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: a.txt");
     let view: Value = project.json(&["status", "--json", project.session().as_str()]);
     assert_eq!(view["questions"].as_array().map(Vec::len), Some(0), "{view}");
     stopped(None);
     project.rapport(&["answer", project.session().as_str(), "Blue"]).check(0, "Answered.");
-    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: a.txt");
     stopped(Some("Red"));
     assert!(project.turn_file("01/report.md").contains("```markdown\nRed\n```"));
 }
@@ -105,8 +105,12 @@ fn an_undo_that_was_killed_is_finished_by_the_next_command() {
     let project = project(&[&greeting(), &greeting()]);
     project.plan_turn("x").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
-    let killed =
-        project.command().env("RAPPORT_TRIAL_WRITES", "hello.txt:2").args(["undo"]).status().unwrap();
+    let killed = project
+        .command()
+        .env("RAPPORT_TRIAL_WRITES", "hello.txt:2")
+        .args(["undo", "--yes"])
+        .status()
+        .unwrap();
     assert_eq!(killed.code(), None, "it was killed");
     assert_eq!(project.changes(), [" M README.md"], "half of it is undone");
     project.plan_turn("y").check(0, "Add a greeting");
@@ -128,7 +132,8 @@ fn an_undo_that_was_killed_tells_in_the_end_all_that_it_undid() {
         project.plan_turn("x").check(0, "");
         project.rapport(&["resume", "-y"]).check(0, "Completed");
         let at = format!("journal.jsonl:{}", kills + 1);
-        let undo = project.command().env("RAPPORT_TRIAL_WRITES", &at).args(["undo"]).status().unwrap();
+        let undo =
+            project.command().env("RAPPORT_TRIAL_WRITES", &at).args(["undo", "--yes"]).status().unwrap();
         project.plan_turn("y").check(0, "Add a greeting");
         assert_eq!(project.changes(), Vec::<String>::new(), "{at}");
         let facts = project.facts();
@@ -158,9 +163,9 @@ fn an_undo_whose_process_dies_is_told_as_interrupted() {
     let mut holder = project.terminal(&["resume"], 100, 40);
     holder.wait_for("Execute this plan?");
     let project = project.set("RAPPORT_TRIAL_WRITES", "");
-    project.rapport(&["undo"]).check(130, "is gone");
+    project.rapport(&["undo", "--yes"]).check(130, "is gone");
     holder.wait_for("left 137");
-    project.rapport(&["undo"]).check(0, "hello.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "hello.txt");
     assert_eq!(project.changes(), Vec::<String>::new());
 }
 
@@ -171,8 +176,12 @@ fn nothing_is_built_on_a_batch_that_is_half_undone() {
     let project = project(&[&greeting(), &greeting()]);
     project.plan_turn("x").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
-    let killed =
-        project.command().env("RAPPORT_TRIAL_WRITES", "hello.txt:2").args(["undo"]).status().unwrap();
+    let killed = project
+        .command()
+        .env("RAPPORT_TRIAL_WRITES", "hello.txt:2")
+        .args(["undo", "--yes"])
+        .status()
+        .unwrap();
     assert_eq!(killed.code(), None, "it was killed");
     std::fs::write(project.root().join("README.md"), "# An app\n\nMine.\n").unwrap();
     for words in [&["plan", "-m", "y"][..], &["resume", "-m", "y"]] {
@@ -182,9 +191,9 @@ fn nothing_is_built_on_a_batch_that_is_half_undone() {
             .check(3, "changed after the batch: README.md");
     }
     assert_eq!(project.turn_names(), ["01"]);
-    project.rapport(&["undo"]).check(3, "changed after the batch: README.md");
+    project.rapport(&["undo", "--yes"]).check(3, "changed after the batch: README.md");
     let name = format!("{}-01", project.session());
-    project.rapport(&["undo", "--batch", &name, "--force"]).check(0, "removed: hello.txt");
+    project.rapport(&["undo", "--batch", &name, "--force", "--yes"]).check(0, "removed: hello.txt");
     project.plan_turn("y").check(0, "");
     let told = project.turn_file("02/_context.log");
     assert!(told.contains("was undone, but for these, which were changed since: README.md"), "{told}");

@@ -94,7 +94,7 @@ fn finish(project: &Project, story: &str) {
     let count = |is: fn(&Event) -> bool| project.facts().iter().filter(|fact| is(fact)).count();
     assert_eq!(count(|fact| matches!(fact, Event::PlanStarted { .. })), 1, "{story}");
     assert_eq!(count(|fact| matches!(fact, Event::Sealed { .. })), 1, "{story}");
-    project.rapport(&["undo"]).check(0, "removed: hello.txt").check(0, "restored: README.md");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: hello.txt").check(0, "restored: README.md");
     assert_eq!(project.changes(), Vec::<String>::new(), "{story}");
 }
 

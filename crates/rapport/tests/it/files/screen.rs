@@ -162,7 +162,7 @@ fn story(project: &Project) {
     terminal.wait_for("left 0");
     project.rapport(&["branch", "02", "--keep"]).check(0, "02-branch-01");
     project.rapport(&["log", "--tree"]).check(0, "02-branch-01  not planned yet");
-    project.rapport(&["undo"]).check(0, "removed: bye.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: bye.txt");
     assert_eq!(project.changes(), [" M README.md", "?? hello.txt"]);
 }
 
@@ -174,7 +174,7 @@ fn an_undone_batch_is_not_asked_about() {
     project.rapport(&["resume", "-y"]).check(0, "Completed");
     let batches = std::fs::read_dir(project.root().join(".rapport/batches")).unwrap();
     let batch = batches.map(|entry| entry.unwrap().file_name().into_string().unwrap()).next().unwrap();
-    let undone = project.rapport(&["undo", "--batch", &batch]);
+    let undone = project.rapport(&["undo", "--batch", &batch, "--yes"]);
     undone.check(0, "removed: hello.txt").check(0, "cannot be undone: other effects of EXECUTE");
     let mut terminal = project.terminal(&["undo", "--batch", &batch], 100, 30);
     terminal.wait_for("left 3");

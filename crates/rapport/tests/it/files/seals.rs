@@ -91,5 +91,5 @@ fn a_session_begun_anew_has_nothing_done_yet() {
     project.plan_turn("one").check(0, "");
     project.rapport(&["resume", "-y"]).check(0, "Completed");
     assert_eq!(project.file("a.txt"), "a\n");
-    project.rapport(&["undo"]).check(0, "removed: a.txt");
+    project.rapport(&["undo", "--yes"]).check(0, "removed: a.txt");
 }

@@ -195,6 +195,24 @@ fn plans_of_ideas_and_of_turns_do_not_mix() {
     assert_eq!(project.turn_names(), Vec::<String>::new());
 }
 
+/// The facts of a session say which agent plans its turns, so that no later command has to name it.
+#[test]
+fn the_agent_that_planned_a_turn_plans_the_next_ones() {
+    let project = project(&["Which greeting do you want?", &greeting(), &greeting()]);
+    let named = format!("rehearsal --scenario {}", project.path("scenario.yaml").display());
+    let project = project.set("RAPPORT_AGENT_COMMAND", "no-such-agent");
+    project.rapport(&["new", "other"]).check(0, "other");
+    let asked = project.rapport(&["plan", "--session", "other", "-m", "greet", "--agent", &named]);
+    asked.check(3, "replied in words").check(3, "-other -m ANSWER");
+    project.rapport(&["log", "other"]).check(0, &format!("changes the terms: the agent is {named}"));
+    // The commands that it proposes, as they are printed.
+    project.rapport(&["resume", "other", "-m", "a friendly one"]).check(0, "The plan of turn 02");
+    project.rapport(&["resume", "other", "-y"]).check(0, "Completed");
+    project.rapport(&["plan", "--session", "other", "-m", "again"]).check(0, "The plan of turn 03");
+    let log = project.rapport(&["log", "other"]).out();
+    assert_eq!(log.matches("changes the terms").count(), 1, "{log}");
+}
+
 /// A person without an account tries it with the built-in scripted agent.
 #[test]
 fn the_scenario_that_comes_along_can_be_carried_out() {

@@ -33,12 +33,12 @@ fn victim(stranger: &Project) -> Project {
 fn undo_refuses_the_journal_of_a_stranger() {
     let stranger = stranger();
     let victim = victim(&stranger);
-    victim.rapport(&["undo"]).check(9, "rapport trust ");
+    victim.rapport(&["undo", "--yes"]).check(9, "rapport trust ");
     assert_eq!(victim.file("hello.txt"), "Hello\n", "nothing was undone");
     for door in [&["resume", "-y"][..], &["plan", "-m", "two"], &["branch", "01"]] {
         victim.rapport(door).check(9, "rapport trust ");
     }
-    stranger.rapport(&["undo"]).check(0, "Undone");
+    stranger.rapport(&["undo", "--yes"]).check(0, "Undone");
     assert_eq!(stranger.file("hello.txt"), "", "its own is undone");
 }
 
@@ -49,7 +49,7 @@ fn what_was_looked_at_can_be_undone() {
     let session = victim.session();
     victim.rapport(&["trust", session.as_str()]).check(9, "nobody can be asked");
     victim.rapport(&["trust", "--yes", session.as_str()]).check(0, "is trusted from now on");
-    victim.rapport(&["undo"]).check(0, "Undone");
+    victim.rapport(&["undo", "--yes"]).check(0, "Undone");
     assert_eq!(victim.file("hello.txt"), "");
 }
 
@@ -84,7 +84,7 @@ fn a_journal_that_was_cut_short_does_not_count() {
     let first = whole.split_inclusive('\n').next().unwrap();
     fs::write(&path, first).unwrap();
     project.rapport(&["status"]).check(0, "this journal is not trusted");
-    project.rapport(&["undo"]).check(6, "Nothing was undone.");
+    project.rapport(&["undo", "--yes"]).check(6, "Nothing was undone.");
     assert_eq!(project.file("hello.txt"), "Hello\n");
     assert_eq!(fs::read_to_string(&path).unwrap(), first, "it is left as it is");
 }
@@ -99,7 +99,7 @@ fn a_name_in_a_journal_leads_nowhere() {
     fs::write(&path, format!("{}\n", forged.join("\n"))).unwrap();
     let precious = stranger.path("precious-0");
     fs::write(&precious, "dear").unwrap();
-    let ran = stranger.rapport(&["undo", "--force"]);
+    let ran = stranger.rapport(&["undo", "--force", "--yes"]);
     ran.check(6, "an invalid name");
     assert_eq!(fs::read_to_string(&precious).unwrap(), "dear");
     let name = batch.file_name().unwrap().to_str().unwrap().to_owned();

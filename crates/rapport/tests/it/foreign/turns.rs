@@ -59,7 +59,7 @@ fn refuse_all(project: &Project, session: &str, says: &str) {
         &["revise", session, "go on"],
         &["context", "show"],
         &["context", "add", "README.md"],
-        &["undo", session],
+        &["undo", session, "--yes"],
         &["cancel", session],
         &["allow", session, "example.com"],
     ];

@@ -26,7 +26,7 @@ const COMMANDS: [&[&str]; 8] = [
     &["run", "--json", "greet"],
     &["new", "greet"],
     &["plan", "-m", "greet", "--dry-run"],
-    &["undo"],
+    &["undo", "--yes"],
 ];
 
 // `.rapport`, what is in it, and `global.context` as links that lead out of the project.
@@ -137,7 +137,7 @@ fn pipes_keep_nobody_waiting() {
             &["answer", "20260101-x", "y"],
             &["doctor"],
             &["trust"],
-            &["undo"],
+            &["undo", "--yes"],
         ] {
             clone.rapport(command);
         }

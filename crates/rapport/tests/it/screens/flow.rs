@@ -65,6 +65,50 @@ fn an_answer_from_elsewhere_collapses_the_card_at_once() {
     assert_eq!(sitting.submitted, [answer("q2", 0)]);
 }
 
+/// CHAT-29: `rapport answer --edit` in another terminal reopens a question and answers it in one entry. The card in front
+/// stays, with what was typed, and the new answer is shown.
+#[test]
+fn chat_29_an_answer_that_is_changed_elsewhere_leaves_the_card_in_front() {
+    let change = Act::Change { question: QuestionId::new("q1"), reply: Reply::Choices(vec![1]) };
+    for (by, told) in [
+        (stage::me(), "✓ Language → German (instead of English)"),
+        (anna(), "✓ Language → German (instead of English, answered by anna in telegram)"),
+    ] {
+        let mut sitting = Sitting::asked(80, 40, vec![stage::language(), stage::auth(), stage::tests()]);
+        sitting.press("1 o");
+        sitting.type_in("half a sent");
+        sitting.elsewhere(by, change.clone());
+        assert_eq!(sitting.last(), told);
+        let frame = sitting.frame();
+        assert!(frame.contains("✓ Language: German   ● Auth method"), "{frame}");
+        assert!(frame.contains("Q2 of 3") && frame.contains("half a sent"), "{frame}");
+    }
+}
+
+/// CHAT-29: the same if the terminal is opened after the change. Only the answer that holds is told.
+#[test]
+fn chat_29_a_session_that_is_opened_later_tells_the_changed_answer_and_asks_the_next_question() {
+    let (mut stage, first) = Stage::new("Add user authentication");
+    let questions = vec![stage::language(), stage::auth(), stage::tests()];
+    let change = Act::Change { question: QuestionId::new("q1"), reply: Reply::Choices(vec![1]) };
+    let mut entries = vec![first, stage.connect(), stage.ask(Ask::Questions(questions))];
+    entries.push(stage.person(stage::me(), answer("q1", 0)).expect("the first answer"));
+    entries.push(stage.person(stage::me(), change).expect("the change"));
+    let past = entries.last().map_or(0, |entry| entry.seq);
+    let size = Size { columns: 80, rows: 40 };
+    let mut screen = Screen::new(config(), stage::id(), past, size);
+    let mut told = String::new();
+    for entry in entries {
+        for effect in screen.step(ScreenInput::Update(Update::Entry(entry)), Duration::ZERO) {
+            let Effect::Print(lines) = effect else { continue };
+            lines.iter().for_each(|line| told.push_str(&format!("{}\n", line.text())));
+        }
+    }
+    assert!(told.contains("✓ Language → German\n") && !told.contains("English"), "{told}");
+    let frame = super::picture(&screen.frame(Duration::ZERO).rows);
+    assert!(frame.contains("Q2 of 3"), "{frame}");
+}
+
 #[test]
 fn who_is_too_late_is_told() {
     let mut sitting = Sitting::asked(80, 40, vec![stage::language()]);

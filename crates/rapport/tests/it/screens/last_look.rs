@@ -86,11 +86,26 @@ fn one_can_leave_or_cancel_from_the_last_look_and_nothing_is_sent() {
     let mut sitting = round(80, 24);
     sitting.press("2 1 space enter d");
     assert_eq!(sitting.submitted.len(), 2);
-    assert!(sitting.history().contains("The question stays open."), "{}", sitting.history());
+    // The last answer is not in the log, so nobody is told that it was given.
+    let history = sitting.history();
+    assert!(history.contains("! Your last answer was not sent: Tests → Unit"), "{history}");
+    assert!(history.contains("The question stays open. Send that answer from anywhere with:"), "{history}");
+    assert_eq!(sitting.last().trim_start(), "rapport answer 20260124-add-user-auth --question q3 1");
     let mut sitting = round(80, 24);
     sitting.press("2 1 space enter q n");
     assert!(sitting.frame().contains("[x] 1. Unit"), "{}", sitting.frame());
     assert_eq!(sitting.submitted.len(), 2);
+}
+
+/// What a person typed, in a form that a shell passes on unchanged.
+#[test]
+fn the_command_that_sends_the_last_answer_is_complete() {
+    let mut sitting = round(80, 24);
+    sitting.press("2 1 1 2 o");
+    sitting.type_in("what's new");
+    sitting.press("enter d");
+    let sent = "rapport answer 20260124-add-user-auth --question q3 1 2 --text 'what'\\''s new'";
+    assert_eq!(sitting.last().trim_start(), sent);
 }
 
 #[test]

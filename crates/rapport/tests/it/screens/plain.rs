@@ -282,6 +282,49 @@ fn lines_ask_one_question_at_a_time_and_go_back() {
     assert_eq!(telling.stage.view().questions.len(), 0);
 }
 
+/// Several numbers at a single choice are not free text by accident.
+#[test]
+fn several_options_at_a_single_choice_are_refused() {
+    let mut telling = Telling::typed();
+    telling.act(Stage::connect);
+    telling.act(|stage| stage.ask(Ask::Questions(vec![stage::auth()])));
+    for line in ["1 3", "1, 3", "JWT 3"] {
+        let refused = telling.line(line);
+        assert!(refused.starts_with("! q1 accepts one choice, not several"), "{line}: {refused}");
+    }
+    assert_eq!(telling.stage.view().questions.len(), 1);
+    telling.line("=1 3");
+    assert_eq!(telling.stage.view().answers[0].answer, "1 3");
+}
+
+/// CHAT-29: an answer that was changed elsewhere is told as it is now.
+#[test]
+fn chat_29_a_changed_answer_is_told() {
+    let mut telling = Telling::typed();
+    telling.act(Stage::connect);
+    telling.act(|stage| stage.ask(Ask::Questions(vec![stage::language(), stage::auth()])));
+    telling.line("1");
+    let change = Act::Change { question: QuestionId::new("q1"), reply: Reply::Choices(vec![1]) };
+    let before = telling.text.len();
+    telling.act(|stage| stage.person(stage::me(), change).expect("the change"));
+    assert_eq!(&telling.text[before..], "✓ Language → German (instead of English)\n");
+}
+
+/// Whoever leaves at the last look is told that the last answer was not sent.
+#[test]
+fn the_last_answer_is_not_lost_in_silence() {
+    let mut telling = Telling::typed();
+    telling.act(Stage::connect);
+    telling.act(|stage| stage.ask(Ask::Questions(vec![stage::auth(), stage::language()])));
+    telling.line("1");
+    telling.line("2");
+    let before = telling.text.len();
+    telling.step(ScreenInput::Stopped);
+    let left = &telling.text[before..];
+    assert!(left.contains("! Your last answer was not sent: Language → German\n"), "{left}");
+    assert!(left.contains("rapport answer 20260124-add-user-auth --question q2 2\n"), "{left}");
+}
+
 /// The last answer of a round is not sent before all of them were seen once more, as on the screen.
 #[test]
 fn lines_have_a_last_look_over_a_round() {
@@ -291,7 +334,7 @@ fn lines_have_a_last_look_over_a_round() {
     telling.line("1");
     let look = telling.line("2");
     assert!(look.starts_with("? These are your answers:\n  1. "), "{look}");
-    assert!(look.contains("→ JWT\n  2. ") && look.contains("→ German\n"), "{look}");
+    assert!(look.contains("→ JWT\n  2. ") && look.contains("→ German (not sent yet)\n"), "{look}");
     assert!(look.contains("y sends them; edit NUMBER changes that answer"), "{look}");
     assert_eq!(telling.stage.view().questions.len(), 1, "nothing is sent yet");
     for unclear in ["yesterday", "", "edit", "edit 7", "1"] {
@@ -304,10 +347,11 @@ fn lines_have_a_last_look_over_a_round() {
     telling.line("1");
     let changed = telling.line("edit 1");
     assert!(changed.contains("? q1 (1 of 2)") && changed.contains("answered before: JWT"), "{changed}");
-    let next = telling.line("2");
-    assert!(next.contains("? q2 (2 of 2)"), "{next}");
-    let look = telling.line("1");
-    assert!(!look.contains("→ JWT") && look.contains("→ English"), "{look}");
+    // The answer that was not sent is still there, as on the screen.
+    let look = telling.line("2");
+    assert!(look.contains("? These are your answers:"), "{look}");
+    assert!(!look.contains("→ JWT") && look.contains("→ English (not sent yet)"), "{look}");
+    assert!(!look.contains("? q2"), "{look}");
     telling.line("Yes");
     assert_eq!(telling.stage.view().questions.len(), 0);
 }

@@ -220,7 +220,7 @@ fn the_work_is_apart_until_it_is_applied_and_leaves_nothing(worker: &str) {
         )
     );
     project.rapport(&["apply", "paint"]).check(0, "Applied to");
-    project.rapport(&["discard", "paint"]).check(3, "it was applied");
+    project.rapport(&["discard", "paint", "--yes"]).check(3, "it was applied");
     project.rapport(&["diff", "paint"]).check(0, "+ten").check(0, "deleted file mode");
 }
 
@@ -228,14 +228,14 @@ fn discarded_it_leaves_nothing(worker: &str) {
     let project = project();
     let before = traces(&project);
     work_in(&project, worker);
-    project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
+    project.rapport(&["discard", "paint", "--yes"]).check(0, "Discarded 2");
     assert_eq!(traces(&project), before);
     assert!(!project.root().join(".git/rapport").exists());
     assert!(
         project.facts().iter().any(|fact| matches!(fact, Event::Discarded { by, .. } if by.is_at_terminal()))
     );
     project.rapport(&["apply", "paint"]).check(3, "it was discarded");
-    project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
+    project.rapport(&["discard", "paint", "--yes"]).check(0, "Discarded 2");
     let diff = project.rapport(&["diff", "paint"]);
     assert!(diff.err().contains("was discarded"), "{}{}", diff.out(), diff.err());
 }
@@ -246,7 +246,7 @@ fn discarding_a_session_that_goes_on_ends_it(worker: &str) {
     let run = project.spawn(&["run", "--worker", worker, "paint"]);
     project.wait_asked_for("confirm");
     project.rapport(&["apply", "paint"]).check(3, "applying is not possible now");
-    project.rapport(&["discard", "paint"]).check(0, "Discarded 2");
+    project.rapport(&["discard", "paint", "--yes"]).check(0, "Discarded 2");
     let ran = crate::support::project::Ran(run.wait_with_output().unwrap());
     assert_eq!(ran.code(), 8, "{}{}", ran.out(), ran.err());
     assert_eq!(project.view().status, Status::Cancelled);
@@ -355,7 +355,7 @@ fn what_git_ignores_comes_along_where_the_project_says_so() {
     assert_eq!(there("one.secret").as_deref(), Some("1\n"));
     assert_eq!(there("build/keep/cache").as_deref(), Some("3\n"));
     assert_eq!((there("not.secret"), there("build/other")), (None, None));
-    project.rapport(&["discard", "paint"]).check(0, "Discarded");
+    project.rapport(&["discard", "paint", "--yes"]).check(0, "Discarded");
     run.wait_with_output().unwrap();
     assert_eq!(project.file("one.secret"), "1\n", "the project's own stays");
 }
@@ -422,7 +422,7 @@ fn a_question_of_work_apart_can_be_branched_at() {
     assert_eq!(branched.finish(), 0);
     let painted = Path::new(made["worktree"].as_str().unwrap()).join("paint.txt");
     assert_eq!(std::fs::read_to_string(painted).unwrap(), "Red\n");
-    project.rapport(&["discard", original.as_str()]).check(0, "Discarded");
+    project.rapport(&["discard", original.as_str(), "--yes"]).check(0, "Discarded");
     assert_eq!(project.git(&["worktree", "list"]).lines().count(), 2, "that of the branch stays");
 }
 
@@ -457,6 +457,12 @@ fn is_branch_applied(project: &Project, before: &Traces) {
     assert_eq!(Traces { files: before.files.clone(), ..after }, *before);
 }
 
+/// The command that ends a session in this way, without a person who could be asked.
+fn ending<'a>(verb: &'a str, session: &'a str) -> Vec<&'a str> {
+    let yes = (verb == "discard").then_some("--yes");
+    [verb, session].into_iter().chain(yes).collect()
+}
+
 #[test]
 fn a_branch_is_applied_or_discarded_and_leaves_nothing() {
     for verb in ["apply", "discard"] {
@@ -464,7 +470,7 @@ fn a_branch_is_applied_or_discarded_and_leaves_nothing() {
         let before = traces(&project);
         let branch = branched(&project);
         assert_ne!(traces(&project), before);
-        project.rapport(&[verb, &branch]).check(0, "Its worktree and its branch are gone.");
+        project.rapport(&ending(verb, &branch)).check(0, "Its worktree and its branch are gone.");
         match verb {
             "apply" => is_branch_applied(&project, &before),
             _ => assert_eq!(traces(&project), before),
@@ -490,12 +496,12 @@ fn branch_killed_at_the_end(verb: &str) {
         let before = traces(&project);
         let branch = branched(&project);
         let mut command = project.command();
-        let killed = command.args([verb, &branch]).env("RAPPORT_TRIAL_WRITES", point.to_string());
+        let killed = command.args(ending(verb, &branch)).env("RAPPORT_TRIAL_WRITES", point.to_string());
         let killed = killed.output().unwrap();
         let is_over = killed.status.code() == Some(0);
         if !is_over {
             assert_eq!(killed.status.code(), None, "{verb} {point}: {killed:?}");
-            project.rapport(&[verb, &branch]).check(0, "");
+            project.rapport(&ending(verb, &branch)).check(0, "");
         }
         match verb {
             "apply" => is_branch_applied(&project, &before),
@@ -536,7 +542,7 @@ fn killed_while_it_branches_what_is_left_is_removed() {
         }
         let made = project.store().list().unwrap().into_iter().filter(|id| *id != original);
         for branch in made {
-            project.rapport(&["discard", branch.as_str()]).check(0, "Discarded");
+            project.rapport(&["discard", branch.as_str(), "--yes"]).check(0, "Discarded");
             std::fs::remove_dir_all(project.root().join(".rapport/sessions").join(branch.as_str())).unwrap();
         }
         let mut left = traces(&project);
@@ -641,15 +647,16 @@ fn killed_at_the_end(worker: &str, points: &str, least: usize) {
             let before = traces(&project);
             work_in(&project, worker);
             let how = format!("{points}{point}");
-            let killed =
-                project.command().args([verb, "paint"]).env("RAPPORT_TRIAL_WRITES", &how).output().unwrap();
+            let mut command = project.command();
+            command.args(ending(verb, "paint")).env("RAPPORT_TRIAL_WRITES", &how);
+            let killed = command.output().unwrap();
             if killed.status.code() == Some(0) {
                 assert!(point > least, "{verb}: only {point} points");
                 break;
             }
             assert_eq!(killed.status.code(), None, "{verb} {how}: {killed:?}");
             project
-                .rapport(&[verb, "paint"])
+                .rapport(&ending(verb, "paint"))
                 .check(0, if verb == "apply" { "Applied to" } else { "Discarded" });
             match verb {
                 "apply" => is_applied(&project, &before),

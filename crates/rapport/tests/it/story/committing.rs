@@ -98,7 +98,7 @@ fn applied_to_a_branch_it_changes_no_file() {
     assert_eq!(git(&project, &["show", "blue:paint.txt"]), "blue\n");
     assert_eq!(git(&project, &["show", "blue:README.md"]), "# An app\n", "only the work");
     assert_mine_is_not_committed(&project);
-    assert_ne!(project.rapport(&["undo", "paint"]).code(), 0, "no file of the project was changed");
+    assert_ne!(project.rapport(&["undo", "paint", "--yes"]).code(), 0, "no file of the project was changed");
 }
 
 /// Work that is in the project's files is not reported as committed, nor on a branch that does not exist.

@@ -109,7 +109,7 @@ fn what_the_agent_did_is_taken_back() {
 
     // The same again comes to the same end, and there is nothing else to undo.
     assert_eq!(project.json::<Value>(&["undo", "paint", "--yes", "--json"]), expected);
-    project.rapport(&["undo"]).check(4, "with something to undo");
+    project.rapport(&["undo", "--yes"]).check(4, "with something to undo");
     project
         .rapport(&["log", "paint"])
         .check(0, "the work is undone: 4 restored, 2 removed, 1 left as they are");
@@ -312,8 +312,8 @@ fn without_git_nothing_is_known_to_go_back_to() {
     let project = project(WORK);
     std::fs::remove_dir_all(project.root().join(".git")).unwrap();
     work(&project, &[]);
-    project.rapport(&["undo"]).check(4, "in a git repository");
-    project.rapport(&["undo", "paint"]).check(3, "the project was not in a git repository");
+    project.rapport(&["undo", "--yes"]).check(4, "in a git repository");
+    project.rapport(&["undo", "paint", "--yes"]).check(3, "the project was not in a git repository");
 }
 
 /// Killed at every durable write, and given again, it comes to the same end.

@@ -103,7 +103,7 @@ async fn a_branch_of_a_task_is_in_the_picture() {
         .map(|fact| match fact {
             Event::Created(created) => {
                 let question = QuestionId::new("q1");
-                let branched_from = Some(rapport_core::BranchPoint { session: origin.clone(), question });
+                let branched_from = Some(rapport_core::BranchPoint::at_question(origin.clone(), question));
                 Event::Created(rapport_core::Created { branched_from, ..created })
             }
             other => other,
