@@ -1003,7 +1003,10 @@ impl Event {
                     [] => String::new(),
                     versions => format!("; the agent's version is in {}", versions.join(", ")),
                 };
-                format!("merged with the project, with conflicts in {}{versions}", merged.conflicts.join(", "))
+                format!(
+                    "merged with the project, with conflicts in {}{versions}",
+                    merged.conflicts.join(", ")
+                )
             }
             Self::Merged(_) => "merged with the project; nothing is changed yet".into(),
             Self::NotApplied(NotMerged { reason: Some(reason), .. }) => format!("not applied: {reason}"),

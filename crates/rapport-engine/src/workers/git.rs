@@ -326,9 +326,11 @@ impl Setting {
 /// Whether git fetches from this address over the network, by itself or with ssh. Of any other kind of address, such as
 /// `ext::PROGRAM`, it runs a program.
 fn is_over_network(address: &str) -> bool {
-    let has_scheme = ["https://", "http://", "ssh://", "git://"].iter().any(|scheme| address.starts_with(scheme));
+    let has_scheme =
+        ["https://", "http://", "ssh://", "git://"].iter().any(|scheme| address.starts_with(scheme));
     let is_host_and_path = || {
-        let host = address.split_once(':').filter(|(host, path)| !host.contains('/') && !path.starts_with(':'));
+        let host =
+            address.split_once(':').filter(|(host, path)| !host.contains('/') && !path.starts_with(':'));
         host.is_some_and(|(host, _)| !host.is_empty() && !host.starts_with('-'))
     };
     has_scheme || !address.contains("::") && is_host_and_path()

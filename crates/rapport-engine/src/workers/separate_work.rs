@@ -65,7 +65,8 @@ pub(super) fn left_unread(paths: &[String]) -> Option<String> {
 /// Why the list of changes is incomplete, as a clause, if these nested repositories contain work.
 pub(super) fn left_nested(paths: &BTreeSet<PathBuf>) -> Option<String> {
     let names: Vec<_> = paths.iter().map(|path| path.display().to_string()).collect();
-    (!names.is_empty()).then(|| format!("changes in a git repository of its own are not listed: {}", names.join(", ")))
+    (!names.is_empty())
+        .then(|| format!("changes in a git repository of its own are not listed: {}", names.join(", ")))
 }
 
 /// Refuses if files of the work cannot be read: applying the rest would remove the workplace, and those files with it.

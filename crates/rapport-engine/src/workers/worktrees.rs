@@ -18,7 +18,9 @@ use rapport_durable::{self as durable, point};
 use super::git::{git, is_new_enough, line};
 use super::local::{self, Directory};
 use super::process::{KeptProcess, Launch};
-use super::separate_work::{Apart, all_was_read, left_nested, left_unread, lock, make_folder, prefix, remove_last};
+use super::separate_work::{
+    Apart, all_was_read, left_nested, left_unread, lock, make_folder, prefix, remove_last,
+};
 use super::{
     NoWorkplace, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace, file_error, repositories,
 };

@@ -84,7 +84,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         say(format_args!("  conflict  {}", safe::line(file)))?;
     }
     if !ended.conflicts.is_empty() {
-        say("Both sides changed these. Merge them by hand; lines that both changed are marked with <<<<<<< and >>>>>>>.")?;
+        say(
+            "Both sides changed these. Merge them by hand; lines that both changed are marked with <<<<<<< and >>>>>>>.",
+        )?;
     }
     for file in &ended.versions {
         say(format_args!("  version   {}", safe::line(file)))?;

@@ -87,7 +87,9 @@ fn links_out(directory: &Path) -> Vec<Brought> {
     let Ok(directory) = directory.canonicalize() else { return Vec::new() };
     // What git ignores is read by the CLI too.
     let mut walk = ignore::WalkBuilder::new(&directory);
-    walk.standard_filters(false).filter_entry(|entry| entry.file_name() != ".git").sort_by_file_path(Ord::cmp);
+    walk.standard_filters(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .sort_by_file_path(Ord::cmp);
     let links = walk.build().flatten().filter(ignore::DirEntry::path_is_symlink);
     let brought = links.filter_map(|entry| {
         let name = entry.path().strip_prefix(&directory).ok().filter(|name| is_instruction(name))?;
@@ -101,7 +103,9 @@ fn links_out(directory: &Path) -> Vec<Brought> {
 /// Whether the CLI reads a path of the project as instructions, or finds instructions below it.
 fn is_instruction(path: &Path) -> bool {
     let names: Vec<_> = path.components().map(|part| part.as_os_str().to_string_lossy()).collect();
-    let is_file = names.last().is_some_and(|name| INSTRUCTION_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)));
+    let is_file = names
+        .last()
+        .is_some_and(|name| INSTRUCTION_NAMES.iter().any(|known| name.eq_ignore_ascii_case(known)));
     // A directory that holds the CLI's own may be a link itself.
     is_file || names.iter().any(|name| name == FOLDER)
 }
@@ -404,8 +408,14 @@ mod tests {
     /// The CLI follows links, so a clone could have a file of the person sent to the model.
     #[test]
     fn instructions_that_lead_out_of_the_project_are_brought() {
-        for name in ["CLAUDE.md", "src/CLAUDE.local.md", ".claude/CLAUDE.md", ".claude/rules/x.md", ".claude", "src/.claude/rules"]
-        {
+        for name in [
+            "CLAUDE.md",
+            "src/CLAUDE.local.md",
+            ".claude/CLAUDE.md",
+            ".claude/rules/x.md",
+            ".claude",
+            "src/.claude/rules",
+        ] {
             let folder = tempfile::tempdir().unwrap();
             let app = folder.path().join("app");
             write(&folder.path().join("private/secret"), "a secret\n");
