@@ -27,6 +27,7 @@ use rapport_durable::Lock;
 use self::disk::{Disk, OpenAttachment};
 use self::log::FileLog;
 use self::reserved::ReservedDir;
+use self::watch::SharedWatcher;
 use super::{
     Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store,
     StoreError, StoreKind, StoreSite, Stored,
@@ -38,24 +39,25 @@ use crate::threads::off_thread;
 #[derive(Clone, Debug)]
 pub struct Files {
     disk: Disk,
+    watcher: SharedWatcher,
 }
 
 impl Files {
     /// Sessions in this directory: `<project>/.rapport/sessions`.
     pub fn new(root: PathBuf) -> Self {
-        Self { disk: Disk { root, project: None, seals: None } }
+        Self { disk: Disk { root, project: None, seals: None }, watcher: SharedWatcher::default() }
     }
 
     /// Sets the project in which the sessions work, wherever they were begun.
     #[must_use]
     pub fn of(self, project: PathBuf) -> Self {
-        Self { disk: Disk { project: Some(project), ..self.disk } }
+        Self { disk: Disk { project: Some(project), ..self.disk }, ..self }
     }
 
     /// Sets the seals of this person: new lines are signed, and lines of others are not trusted.
     #[must_use]
     pub fn sealed_by(self, seals: impl Into<Arc<Seals>>) -> Self {
-        Self { disk: Disk { seals: Some(seals.into()), ..self.disk } }
+        Self { disk: Disk { seals: Some(seals.into()), ..self.disk }, ..self }
     }
 
     fn on_disk<T: Send + 'static>(
@@ -167,7 +169,8 @@ impl Store for Files {
     }
 
     fn watch(&self) -> Stored<'_, Changes> {
-        self.on_disk(watch::watch)
+        let watcher = self.watcher.clone();
+        self.on_disk(move |disk| watcher.changes(disk))
     }
 
     fn attach(&self, id: &SessionId, name: &str, content: Vec<u8>) -> Stored<'_, ()> {
