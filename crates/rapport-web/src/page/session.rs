@@ -206,18 +206,22 @@ fn spending(site: &Site, reports: &[SpentAt]) -> Markup {
     });
     let sums: Vec<_> = sums.collect();
     let (Some(first), Some(last)) = (sums.first(), sums.last()) else { return html! {} };
+    // A single report has no course.
+    let has_course = sums.len() > 1;
     let (from, to) = (times::exact(site, first.0), times::exact(site, last.0));
     let points = |sum: fn(&(jiff::Timestamp, u64, u64)) -> u64| -> Vec<(f64, u64)> {
         sums.iter().map(|one| (one.0.as_millisecond() as f64, sum(one))).collect()
     };
     html! {
         div.spending {
-            @if last.1 > 0 {
+            @if last.1 > 0 && has_course {
                 h3 { "Cost over time" }
                 (chart::growth(&format!("The cost grows to {} between {from} and {to}", times::cost(last.1)), &points(|one| one.1)))
             }
-            h3 { "Tokens over time" }
-            (chart::growth(&format!("The number of tokens grows to {} between {from} and {to}", last.2), &points(|one| one.2)))
+            @if has_course {
+                h3 { "Tokens over time" }
+                (chart::growth(&format!("The number of tokens grows to {} between {from} and {to}", last.2), &points(|one| one.2)))
+            }
             details {
                 summary { "As a table" }
                 div.table { table {
