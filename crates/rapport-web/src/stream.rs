@@ -102,9 +102,9 @@ impl Follower {
         }
         let (next, known) = tokio::select! {
             announced = self.changes.recv() => match announced {
-                Ok(Announcement { change, devices }) => (told(&self.site, change), Some(devices?)),
+                Ok(Announcement { change, devices }) => (event_of(&self.site, change), Some(devices?)),
                 // Some changes were missed, so the page has to fetch everything again.
-                Err(RecvError::Lagged(_)) => (told(&self.site, BoardChange::All), None),
+                Err(RecvError::Lagged(_)) => (event_of(&self.site, BoardChange::All), None),
                 Err(RecvError::Closed) => return None,
             },
             _ = self.beat.tick() => (event("beat", &json!({})), None),
@@ -119,7 +119,7 @@ impl Follower {
 }
 
 /// What a page is told of a change.
-fn told(site: &Site, change: BoardChange) -> Event {
+fn event_of(site: &Site, change: BoardChange) -> Event {
     match change {
         BoardChange::Facts(session, waiting) => {
             event("changed", &json!({ "session": session, "waiting": waiting }))
