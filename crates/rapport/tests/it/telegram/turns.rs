@@ -257,6 +257,71 @@ async fn words_typed_under_a_plan_can_skip_it() {
     assert_eq!(stage.server.violations(), []);
 }
 
+/// A session whose agent replied in words at a terminal, and the bot.
+async fn replied() -> Stage {
+    let reply = "Which **language** do you greet in?";
+    let scenario = serde_json::to_string(&planning(&[reply, &greeting()]).build()).unwrap();
+    let mut stage = Stage::quiet(&scenario).await;
+    stage.project.rapport(&["new", TASK]).check(0, TASK);
+    stage.project.plan_turn("Greet.").check(3, "Which language do you greet in?");
+    stage.serve();
+    stage
+}
+
+fn answers(stage: &Stage) -> Vec<(String, bool)> {
+    let facts = facts(stage).into_iter();
+    let answers = facts.filter_map(|fact| match fact {
+        Event::ReplyAnswered { text, by, .. } => Some((text, is_anna(&by))),
+        _ => None,
+    });
+    answers.collect()
+}
+
+/// FILE-20: a reply in words is shown with its card; a reply to that answers it, and the plan that the agent then makes is
+/// the next card.
+#[tokio::test]
+async fn file_20_a_reply_in_words_is_answered_in_the_chat() {
+    let stage = replied().await;
+    let anna = stage.anna();
+    anna.sees("Which language do you greet in?").await;
+    let card = anna.sees("Reply to this message with your answer.").await;
+    assert_eq!(card.buttons(), [["⏭ Leave it unanswered"]]);
+    anna.replies_to(card.id, "In English.");
+    anna.sees("Add a greeting").await;
+    anna.sees_no_button("⏭ Leave it unanswered").await;
+    assert_eq!(answers(&stage), [("In English.".to_owned(), true)]);
+    assert!(stage.project.turn_file("02/_context.log").contains("In English."));
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// Words that reply to nothing answer it only by a tap.
+#[tokio::test]
+async fn words_typed_under_a_reply_in_words_can_answer_it() {
+    let stage = replied().await;
+    let anna = stage.anna();
+    anna.sees("Reply to this message with your answer.").await;
+    anna.types("In English.");
+    let asked = anna.sees("Answer the agent with these words, or begin something new?").await;
+    assert_eq!(asked.buttons(), [["💬 Answer with these words"], ["🆕 Begin something new"]]);
+    assert!(answers(&stage).is_empty());
+    anna.taps_on(&asked, "💬 Answer with these words");
+    anna.sees("Add a greeting").await;
+    assert_eq!(answers(&stage), [("In English.".to_owned(), true)]);
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// It can be left without an answer, by one tap.
+#[tokio::test]
+async fn a_reply_in_words_is_left_in_the_chat() {
+    let stage = replied().await;
+    let anna = stage.anna();
+    anna.taps("⏭ Leave it unanswered").await;
+    anna.sees_no_button("⏭ Leave it unanswered").await;
+    assert!(facts(&stage).iter().any(|fact| matches!(fact, Event::ReplySkipped { by, .. } if is_anna(by))));
+    assert!(answers(&stage).is_empty());
+    assert_eq!(stage.server.violations(), []);
+}
+
 /// The same words begin something new if that is what the person wants, once.
 #[tokio::test]
 async fn words_typed_under_a_plan_can_begin_something_new() {
