@@ -167,7 +167,7 @@ fn unquoted(text: &str) -> String {
 
 impl ChatState {
     /// `/claude`, by a person with access.
-    pub(super) fn on_claude(&mut self, visit: Visit, rest: &str) {
+    pub(super) fn on_lead_command(&mut self, visit: Visit, rest: &str) {
         let room = visit.room;
         match ClaudeCommand::read(rest) {
             ClaudeCommand::Help => self.effects.send_card(room, &help()),

@@ -51,7 +51,7 @@ impl ChatState {
     pub(super) fn on_command(&mut self, visit: Visit, name: &str, rest: &str, about: Option<Sender>) {
         match name {
             "plan" => return self.on_plan(visit, rest),
-            "claude" => return self.on_claude(visit, rest),
+            "claude" => return self.on_lead_command(visit, rest),
             "digest" => return digest::on_command(&mut self.effects, &visit, rest, self.now),
             "cancel" => return self.on_cancel(visit),
             "stop" => return self.on_stop(visit),

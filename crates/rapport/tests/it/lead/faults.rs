@@ -46,8 +46,8 @@ fn lead_15_a_lead_that_fails_is_passed_over() {
     }
 }
 
-/// LEAD-15: a lead that has used up its budget is told nothing more, so that it spends nothing more; the questions of its
-/// workers go on to the person at once.
+/// LEAD-15: a lead that has used up its budget gets no more messages from Rapport, so that it spends nothing more; the
+/// questions of its workers go on to the person at once.
 #[test]
 fn lead_15_a_lead_over_its_budget_is_passed_over() {
     let project = Project::with_scenario(ONE_QUESTION).set("RAPPORT_LEAD_TIME", "1s");

@@ -344,7 +344,7 @@ async fn words_typed_under_a_plan_can_begin_something_new() {
 }
 
 /// FILE-20: a reply in words comes whole, and the answer to it is what the agent hears next: as a reply to the card, also
-/// after the program was killed.
+/// after the program was restarted.
 #[tokio::test]
 async fn a_reply_in_words_is_answered_on_the_phone() {
     let (mut stage, anna) = replied().await;
@@ -352,7 +352,7 @@ async fn a_reply_in_words_is_answered_on_the_phone() {
     assert_eq!(card.buttons(), [["⏭ Leave it unanswered"]]);
     let words = anna.sees("Which language do you greet in?").await;
     assert!(words.text().contains("<b>I cannot tell</b>"), "what others wrote is text: {}", words.text());
-    stage.kill();
+    assert_eq!(stage.stop(), 0);
     stage.serve();
     anna.replies_to(card.id, "In English.");
     anna.sees("Add a greeting").await;

@@ -242,7 +242,7 @@ const NAMES_THE_AGENT: [(&str, &[&str]); 23] = [
     ("rapport-mcp/src/tools/digest.rs", &["claude_code_digest"]),
     // LEAD-2, LEAD-25: the name of a command that people know.
     ("rapport-telegram/src/flow/claude_command.rs", &["claude", "Claude"]),
-    ("rapport-telegram/src/flow/commands.rs", &["\"claude\"", "/claude", "self.claude("]),
+    ("rapport-telegram/src/flow/commands.rs", &["\"claude\"", "/claude"]),
     ("rapport-telegram/src/flow/digest.rs", &["/claude PROJECT"]),
     ("rapport-telegram/src/flow/mod.rs", &["mod claude_command;"]),
     ("rapport-telegram/src/flow/chat_state.rs", &["claude_command"]),
