@@ -314,7 +314,8 @@ impl<W: Write> Plain<W> {
             let answer = unsent.or_else(|| asked.answer.clone()).unwrap_or_default();
             let number = format!("{}. ", place + 1);
             let question = prose::in_tones(&asked.question.text, Tone::Text);
-            let line = Line::new(Tone::Text, &number).then(question).and(Tone::Text, &format!(" → {answer}{note}"));
+            let line =
+                Line::new(Tone::Text, &number).then(question).and(Tone::Text, &format!(" → {answer}{note}"));
             lines.push(line.hanging(number.len()).indented(2));
         }
         lines.push(Line::new(Tone::Text, LOOK_KEYS).indented(2));

@@ -198,7 +198,8 @@ fn plans_of_ideas_and_of_turns_do_not_mix() {
 /// The facts of a session say which agent plans its turns, so that no later command has to name it.
 #[test]
 fn the_agent_that_planned_a_turn_plans_the_next_ones() {
-    let project = project(&["Which greeting do you want?", &greeting(), &greeting()]);
+    let more = plan("More", &[], &[], &[create("more.txt", "More")]);
+    let project = project(&["Which greeting do you want?", &greeting(), &more]);
     let named = format!("rehearsal --scenario {}", project.path("scenario.yaml").display());
     let project = project.set("RAPPORT_AGENT_COMMAND", "no-such-agent");
     project.rapport(&["new", "other"]).check(0, "other");
