@@ -8,7 +8,7 @@ use super::output::{say, say_json, warn};
 use super::screen::word;
 use crate::channels::terminal::terminal_text;
 use crate::clock::Clock;
-use crate::config::Layer;
+use crate::config::{Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::gathering::suggested;
 use crate::stores::Holder;
@@ -40,7 +40,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if name != args.name && !common.json {
         warn(format_args!("the name becomes {name}"));
     }
-    let folder = wait(make(&place, &name))?;
+    let folder = wait(make(&place, &name, place.settings(Layer::default())?))?;
     let path = folder.whereabouts();
     let suggested = suggested(&place.project, &name);
     if common.json {
@@ -57,12 +57,9 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
 }
 
 /// Creates a session of this name, and the files that all sessions share, if necessary.
-pub(super) async fn make(place: &Workspace, name: &str) -> Result<Folder, Failure> {
+pub(super) async fn make(place: &Workspace, name: &str, settings: Settings) -> Result<Folder, Failure> {
     let (own, task) = (place.clone(), name.to_owned());
-    let created = off_thread(move || {
-        let settings = own.settings(Layer::default())?;
-        own.session(task, Aim::Files, &settings)
-    });
+    let created = off_thread(move || own.session(task, Aim::Files, &settings));
     let facts = Session::begin(created.await??)?;
     let holder = Holder::this_process(None);
     let store = place.store_in(&SessionKind::Sessions);

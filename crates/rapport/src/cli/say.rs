@@ -17,7 +17,7 @@ use crate::wiring::Workspace;
 
 /// How long to wait until the process that has a session starts its agent with a message. A process that ends does so
 /// much sooner.
-const TAKING_UP: Duration = Duration::from_secs(10);
+const CARRYING_ON: Duration = Duration::from_secs(10);
 
 /// Send a message to the agent of a session: during its work, or as what to do next
 ///
@@ -85,7 +85,7 @@ pub(super) fn said(common: &Common, place: &Workspace, known: &Known, text: Stri
     refuse_message(place, known)?;
     let is_at_work = matches!(known.view.status, Status::Started | Status::Running);
     sessions::act(place, &known.id, &Act::Say { text: text.clone(), id: None })?;
-    if !is_at_work && !is_taken_up(place, known)? {
+    if !is_at_work && !is_carried_on(place, known)? {
         // The process that had the session ended just then, as after `rapport stop`. The message is in the log.
         let settings = place.settings(Layer::default())?;
         return run::host(common, place, &settings, Start::Resume { id: known.id.clone(), said: None });
@@ -102,15 +102,19 @@ pub(super) fn said(common: &Common, place: &Workspace, known: &Known, text: Stri
     })
 }
 
-/// Whether the process that has the session continues with the message, and is not about to end.
-fn is_taken_up(place: &Workspace, known: &Known) -> Result<bool, Failure> {
-    let is_begun =
-        |fact: &Event| matches!(fact, Event::Connected { .. } | Event::Delayed { .. } | Event::Failed { .. });
+/// Whether the process that has the session carries on with the message, and is not about to end.
+fn is_carried_on(place: &Workspace, known: &Known) -> Result<bool, Failure> {
+    let is_begun = |fact: &Event| match fact {
+        Event::Connected { .. } | Event::Delayed { .. } | Event::Failed { .. } => true,
+        // An agent that is already there needs not connect again.
+        Event::Read { .. } | Event::Said { .. } | Event::Used { .. } | Event::TurnEnded { .. } => true,
+        _ => false,
+    };
     let look = |entries: &[Entry]| entries.iter().flat_map(|entry| &entry.facts).any(is_begun).then_some(());
     let sessions = place.sessions();
     runtime::small()?.block_on(async {
         let seen = sessions::until_seen(&sessions, &known.id, known.view.seq, look);
-        match tokio::time::timeout(TAKING_UP, seen).await {
+        match tokio::time::timeout(CARRYING_ON, seen).await {
             Ok(seen) => Ok(seen?.is_some()),
             // It still has the session, so it is starting the agent.
             Err(_) => Ok(true),

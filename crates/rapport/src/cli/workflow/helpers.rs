@@ -30,7 +30,7 @@ impl Helpers for ProjectHelpers {
 impl ProjectHelpers {
     /// Creates a session for another agent, with its first turn ready to be planned.
     async fn begin(&self, agent: &str, message: &str) -> Result<Folder, Failure> {
-        let folder = new::make(&self.place, agent).await?;
+        let folder = new::make(&self.place, agent, self.settings.clone()).await?;
         plan::prepare_for(&self.place, &self.settings, &folder, agent, message).await?;
         Ok(folder)
     }

@@ -46,6 +46,7 @@ pub(in crate::cli) fn hold_in<T>(
     (kind, folder): (SessionKind, Folder),
     work: impl AsyncFnOnce(&OpenSession<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    let settings = &with_agent(place, settings, (&kind, &folder));
     let runtime = runtime::of_two_threads()?;
     let outcome = runtime.block_on(async {
         let store = place.store_in(&kind);
@@ -61,6 +62,22 @@ pub(in crate::cli) fn hold_in<T>(
     // A thread may still wait for a line.
     runtime.shutdown_background();
     outcome
+}
+
+/// The settings with the agent of this session, which also searches the web for its actions and plans for the agents
+/// that they name. An agent that the command names is the session's from now on.
+fn with_agent(place: &Workspace, settings: &Settings, (kind, folder): (&SessionKind, &Folder)) -> Settings {
+    let mut settings = settings.clone();
+    // A session that cannot be read, or is not trusted, is refused when it is held.
+    if *kind == SessionKind::Sessions
+        && !settings.agent_is_named
+        && let Ok((session, seal)) = super::sealed_state(place, folder)
+        && let Some(agent) = session.agent().filter(|_| seal.counts())
+    {
+        settings.agent_name = Some(agent.name.clone());
+        settings.agent_command = Some(agent.command.clone());
+    }
+    settings
 }
 
 /// The log cannot be followed, so the state of the session is unknown here.

@@ -305,7 +305,7 @@ fn a_branch_is_discarded_by_the_command_that_is_named() {
     let worktree = said.lines().find_map(|line| line.strip_prefix("  worktree  ")).unwrap();
     assert!(Path::new(worktree).exists());
     let command = said.split_once("or discard it: ").map(|(_, command)| command).unwrap();
-    project.sh(command).check(0, "Its worktree and its branch are gone.");
+    project.sh(&format!("{} --yes", command.trim_end())).check(0, "Its worktree and its branch are gone.");
     assert!(!Path::new(worktree).exists());
 }
 

@@ -198,7 +198,10 @@ fn plans_of_ideas_and_of_turns_do_not_mix() {
 /// The facts of a session say which agent plans its turns, so that no later command has to name it.
 #[test]
 fn the_agent_that_planned_a_turn_plans_the_next_ones() {
-    let project = project(&["Which greeting do you want?", &greeting(), &greeting()]);
+    let more = plan("More", &[], &[], &[create("more.txt", "More")]);
+    let search = "### `RESEARCH`\n\n```text\nbest greeting\n```\n".to_owned();
+    let search = plan("Look it up", &[], &[], &[search]);
+    let project = project(&["Which greeting do you want?", &search, "Hello is best.", &more]);
     let named = format!("rehearsal --scenario {}", project.path("scenario.yaml").display());
     let project = project.set("RAPPORT_AGENT_COMMAND", "no-such-agent");
     project.rapport(&["new", "other"]).check(0, "other");
@@ -207,6 +210,7 @@ fn the_agent_that_planned_a_turn_plans_the_next_ones() {
     project.rapport(&["log", "other"]).check(0, &format!("changes the terms: the agent is {named}"));
     // The commands that it proposes, as they are printed.
     project.rapport(&["resume", "other", "-m", "a friendly one"]).check(0, "The plan of turn 02");
+    // The same agent searches the web for an action.
     project.rapport(&["resume", "other", "-y"]).check(0, "Completed");
     project.rapport(&["plan", "--session", "other", "-m", "again"]).check(0, "The plan of turn 03");
     let log = project.rapport(&["log", "other"]).out();
