@@ -174,7 +174,7 @@ impl Workplace for Copy {
         if !conflicts.is_empty() {
             return Ok(Err(NotMerged { conflicts, ..NotMerged::default() }));
         }
-        Ok(Ok(Merged { from: self.note(ours), to: self.note(merged), conflicts }))
+        Ok(Ok(Merged { from: self.note(ours), to: self.note(merged), conflicts, ..Merged::default() }))
     }
 
     fn apply(&self, merged: &Merged, _: &ApplyTo, _: &str) -> Result<Vec<FileChange>, WorkerError> {
