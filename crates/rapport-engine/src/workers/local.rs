@@ -412,8 +412,8 @@ impl Workplace for Directory {
     }
 }
 
-/// Rapport's own files in a directory. Git refuses a path below a link, such as a `.claude` that is one: in a state there
-/// is only the link, and nothing below it.
+/// Rapport's own files in a directory, except below a link, where git refuses a path: a state has only the link, and
+/// nothing below it.
 pub(super) fn ours_in(directory: &Path) -> impl Iterator<Item = &'static str> {
     let is_below_link = |ours: &&str| {
         let above = Path::new(ours).ancestors().skip(1).filter(|above| !above.as_os_str().is_empty());

@@ -296,7 +296,7 @@ fn conflicts_are_named_by_file_and_marked_only_where_asked_for() {
 #[test]
 fn no_version_of_a_file_is_lost_where_lines_cannot_be_marked() {
     const CHANGES: &str =
-        r"printf 'work\000' > pixels.bin; ln -sfn long.txt link; echo mine >> gone.txt; rm kept.txt";
+        r"printf 'work\\000' > pixels.bin; ln -sfn long.txt link; echo mine >> gone.txt; rm kept.txt";
     let project = Project::with_scenario(&WORK.replace("rm gone.txt; ls -a > seen.txt", CHANGES));
     let write = |path: &str, content: &[u8]| std::fs::write(project.root().join(path), content).unwrap();
     let link = |to: &str| {
