@@ -239,7 +239,7 @@ impl TurnsFlow {
     }
 
     /// Refuses to build on a partially undone batch.
-    fn nothing_is_undone(&self, what: &'static str) -> Result<(), Refusal> {
+    pub(super) fn nothing_is_undone(&self, what: &'static str) -> Result<(), Refusal> {
         let half = self.batches().find_map(|(_, batch)| match &batch.undo {
             UndoState::UnderWay(_) => Some(format!("batch {} is being undone", batch.name)),
             UndoState::Stuck(problem) => {
