@@ -38,7 +38,9 @@ pub use folders::{
 pub use held_folder::HeldFolder;
 pub use lines::{Flush, append, append_line, overwrite};
 pub use lock::{FolderLock, Lock, Taken};
-pub use place::{copy, put, put_new, remove, sync_file, write_beside};
+pub use place::{
+    copy, executable_like, link_beside, put, put_new, remove, sync_file, take_permissions, write_beside,
+};
 pub use read::{open_file, open_inside, open_own, read_file, read_inside, read_own};
 pub use replace::{replace, replace_private, replace_private_in_pieces, replace_private_later};
 pub use reserve::Reserve;

@@ -8,6 +8,12 @@ use std::path::Path;
 use crate::crash_points::{counted, point, torn};
 use crate::folders::{folder, sync_above};
 
+/// The bits of a mode for permissions: all of them, to read, to execute, and for the owner to execute.
+const PERMISSIONS: u32 = 0o7777;
+const READABLE: u32 = 0o444;
+const EXECUTABLE: u32 = 0o111;
+const BY_OWNER: u32 = 0o100;
+
 /// Writes a temporary file for [`put`] or [`put_new`], durably, with this mode and the owner of that other file.
 pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>) -> io::Result<()> {
     counted(temporary, || {
@@ -18,7 +24,7 @@ pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>
         torn(temporary, || drop((&file).write_all(&content[..content.len() / 2])));
         file.write_all(content)?;
         if let Some((mode, owned_like)) = like {
-            if let Ok(about) = fs::metadata(owned_like) {
+            if let Ok(about) = fs::symlink_metadata(owned_like) {
                 // Only root can change the owner; otherwise the file belongs to this user, as with any editor.
                 let _ = fchown(&file, Some(about.uid()), Some(about.gid()));
             }
@@ -26,6 +32,37 @@ pub fn write_beside(temporary: &Path, content: &[u8], like: Option<(u32, &Path)>
         }
         file.sync_all()
     })
+}
+
+/// Creates a temporary symbolic link for [`put`]; the directory is synced with it.
+pub fn link_beside(temporary: &Path, target: &Path) -> io::Result<()> {
+    counted(temporary, || {
+        remove_if_there(temporary)?;
+        symlink(target, temporary)
+    })
+}
+
+/// Gives a prepared file the permissions of the file that it is to replace, if both are files: only whether it can be
+/// executed stays its own. Git records no other permissions, so a private file would become readable for others.
+pub fn take_permissions(prepared: &Path, real: &Path) -> io::Result<()> {
+    let (own, Ok(other)) = (prepared.symlink_metadata()?, real.symlink_metadata()) else { return Ok(()) };
+    if !own.is_file() || !other.is_file() {
+        return Ok(());
+    }
+    let mode = executable_like(other.mode() & PERMISSIONS, own.mode());
+    if mode == own.mode() & PERMISSIONS {
+        return Ok(());
+    }
+    fs::set_permissions(prepared, Permissions::from_mode(mode))
+}
+
+/// These permissions, with execution as in the other mode: by everybody who may read the file, or by nobody.
+pub fn executable_like(permissions: u32, other: u32) -> u32 {
+    match (other & BY_OWNER, permissions & BY_OWNER) {
+        (0, _) => permissions & !EXECUTABLE,
+        (_, 0) => permissions | (permissions & READABLE) >> 2,
+        _ => permissions,
+    }
 }
 
 /// Makes a file durable that another program wrote.
@@ -78,5 +115,24 @@ pub(crate) fn remove_if_there(path: &Path) -> io::Result<bool> {
             Ok(false)
         }
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn permissions_stay_except_to_execute() {
+        for (permissions, other, expected) in [
+            (0o600, 0o644, 0o600),
+            (0o600, 0o755, 0o700),
+            (0o640, 0o755, 0o750),
+            (0o755, 0o644, 0o644),
+            (0o744, 0o755, 0o744),
+            (0o700, 0o600, 0o600),
+        ] {
+            assert_eq!(executable_like(permissions, other), expected, "{permissions:o} as {other:o}");
+        }
     }
 }

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::outcome::TimedOutcome;
+use super::path_state::is_link;
 use crate::clock::Clock;
 use crate::seals::{self, Seal, Sealing, Seals, Verifier};
 use rapport_durable::{
@@ -25,8 +26,8 @@ use rapport_durable::{
 };
 
 /// The latest format of lines. Each line has the oldest format that can express it: format 2 adds intents that leave no
-/// file, `also`, and snapshots for the changes of commands.
-const FORMAT: u32 = 2;
+/// file, `also`, and snapshots for the changes of commands; format 3 adds symbolic links, and changes of modes.
+const FORMAT: u32 = 3;
 /// The disk space to reserve before the first action: the most that an undo writes in addition to the files it
 /// restores.
 pub(super) const RESERVE: u64 = 16 * 1024;
@@ -75,7 +76,8 @@ pub enum Fact {
         n: usize,
         /// The files, from the project's root.
         files: BTreeMap<String, CommandChange>,
-        /// Files that it also changed and of which no copy is kept: links, and large files. An undo leaves them alone.
+        /// Paths that it also changed and of which no copy is kept: large files, and repositories of their own. An undo
+        /// leaves them alone.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         left: Vec<String>,
     },
@@ -96,6 +98,11 @@ impl Fact {
         match self {
             Fact::Began { intent: Some(intent), .. } if intent.all().any(|intent| intent.after.is_none()) => {
                 2
+            }
+            Fact::CommandChanged { files, .. }
+                if files.values().any(CommandChange::is_of_more_than_content) =>
+            {
+                3
             }
             Fact::Snapshot { .. } | Fact::CommandChanged { .. } => 2,
             _ => 1,
@@ -129,6 +136,15 @@ pub struct CommandChange {
     pub before: Option<SavedFile>,
     /// The digest of its content afterwards, which names its copy under `before/`; `None` if it was gone.
     pub after: Option<String>,
+    /// Its mode afterwards, with the type of a symbolic link, if more than its content changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_mode: Option<u32>,
+}
+
+impl CommandChange {
+    fn is_of_more_than_content(&self) -> bool {
+        self.after_mode.is_some() || self.before.as_ref().is_some_and(|before| is_link(before.mode))
+    }
 }
 
 /// An action's intended change to a file.
@@ -157,8 +173,9 @@ impl Intent {
 /// A file before a change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedFile {
-    /// The digest of its content, which names its copy under `before/`.
+    /// The digest of its content, which names its copy under `before/`. The content of a symbolic link is its target.
     pub sha256: String,
+    /// Its permissions; for a symbolic link, with the type of one.
     pub mode: u32,
 }
 

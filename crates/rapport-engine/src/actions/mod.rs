@@ -10,6 +10,7 @@ mod files;
 pub mod journal;
 mod kinds;
 pub mod outcome;
+pub(crate) mod path_state;
 pub mod project;
 pub mod undo;
 

@@ -1,17 +1,22 @@
-//! Undoes a batch's changes to files: all of them together, each to its content before the batch. Files that were
-//! changed since are not touched. The next undo completes an interrupted one.
+//! Undoes a batch's changes to files: all of them together, each to its state before the batch, which may be a symbolic
+//! link, or a directory in the place of a file. Files that were changed since are not touched. The next undo completes
+//! an interrupted one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use rapport_core::{LaterChanges, UndoneFiles};
-use rapport_durable::{put, remove, write_beside};
+use rapport_durable::{link_beside, put, remove, write_beside};
 use thiserror::Error;
 
 use super::batch::changes::note_interrupted;
-use super::files::{Held, digest_of, remove_empty, temporary};
+use super::files::{Held, remove_empty, temporary};
 use super::journal::{self, CommandChange, Fact, Intent, Journal, JournalError, SavedFile};
 use super::outcome::Outcome;
+use super::path_state::{PathState, is_link, is_same_mode, look};
 use super::{ActionError, BatchSite};
 
 /// The result of an undo. Paths are from the project's root.
@@ -98,7 +103,7 @@ pub fn undo(site: &BatchSite, later: LaterChanges) -> Result<Undone, UndoError> 
     begin(&mut journal, &past, &work)?;
     work.remove(&root)?;
     work.restore(&root, &journal, &past.id)?;
-    remove_emptied(&root, &past.directories);
+    remove_emptied(&root, past.directories.iter().map(|name| root.join(name)).collect());
     journal.note(Fact::Undone)?;
     Ok(work.combined_result(&past, &journal))
 }
@@ -109,8 +114,8 @@ pub fn undone(facts: &[Fact], journal: &Path) -> Undone {
     let past = Past::read(facts);
     let files = past.files.iter().filter(|file| !past.keep.contains(&file.name));
     let mut undone = Undone {
-        kept: past.keep.union(&past.left).cloned().collect(),
-        remaining: past.remaining.clone(),
+        kept: past.keep.iter().cloned().collect(),
+        remaining: past.remaining(),
         ..Undone::default()
     };
     files.for_each(|file| undone.add(file, journal));
@@ -149,15 +154,66 @@ struct File {
     name: String,
     /// Its state before the batch.
     before: Option<SavedFile>,
-    /// The digests that the batch may have left; two if it is unknown whether the last change was made.
-    ours: Vec<Option<String>>,
-    /// Its digest after a command, if the file changed while the command ran.
+    /// The states that the batch may have left; two if it is unknown whether the last change was made.
+    ours: Vec<Option<LeftFile>>,
+    /// Its digest after a command, if the content of the file changed while the command ran.
     after_command: Option<String>,
+    /// Whether a command changed more than the content, so that a file with the previous content may still have to be
+    /// restored.
+    is_more_than_content: bool,
     /// Whether another program or a person changed it while the batch ran: then it is not only the batch's.
     mixed: bool,
 }
 
+/// A file or symbolic link as the batch left it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct LeftFile {
+    sha256: String,
+    /// `None` for a file with any permissions.
+    mode: Option<u32>,
+}
+
+impl LeftFile {
+    fn of_content(sha256: &Option<String>) -> Option<Self> {
+        sha256.clone().map(|sha256| Self { sha256, mode: None })
+    }
+}
+
+impl File {
+    /// Whether the path is as it was before the batch.
+    fn is_back(&self, now: &PathState) -> bool {
+        let is_same = |image: &SavedFile| {
+            let mode = if self.is_more_than_content { Some(image.mode) } else { None };
+            is_as_left(
+                now,
+                &LeftFile { sha256: image.sha256.clone(), mode: mode.or_else(|| link_mode(image)) },
+            )
+        };
+        self.before.as_ref().map_or(now.entry().is_none(), is_same)
+    }
+
+    /// Whether the path is as the batch left it.
+    fn is_ours(&self, now: &PathState) -> bool {
+        self.ours.iter().any(|left| left.as_ref().map_or(now.entry().is_none(), |left| is_as_left(now, left)))
+    }
+}
+
+fn link_mode(image: &SavedFile) -> Option<u32> {
+    is_link(image.mode).then_some(image.mode)
+}
+
+fn is_as_left(now: &PathState, left: &LeftFile) -> bool {
+    let is_like = |mode: u32| left.mode.map_or(!is_link(mode), |left| is_same_mode(mode, left));
+    now.entry().is_some_and(|entry| is_like(entry.mode)) && now.digest().as_ref() == Some(&left.sha256)
+}
+
 impl Past {
+    /// What cannot be undone.
+    fn remaining(&self) -> Vec<String> {
+        let left = self.left.iter().map(|name| format!("{name}, of which no copy was kept"));
+        self.remaining.iter().cloned().chain(left).collect()
+    }
+
     fn read(facts: &[Fact]) -> Self {
         let mut past = Self::default();
         let mut files: BTreeMap<String, File> = BTreeMap::new();
@@ -176,7 +232,7 @@ impl Past {
                 Fact::Changed { files: changed } => {
                     for (name, digest) in changed {
                         if let Some(file) = files.get_mut(name) {
-                            file.ours = vec![digest.clone()];
+                            file.ours = vec![LeftFile::of_content(digest)];
                             file.after_command.clone_from(digest);
                         }
                     }
@@ -206,16 +262,18 @@ impl Past {
         let file = files.entry(intent.file.clone()).or_insert_with(|| File {
             name: intent.file.clone(),
             before: intent.before.clone(),
-            ours: vec![before.clone()],
+            ours: vec![LeftFile::of_content(&before)],
             after_command: None,
+            is_more_than_content: false,
             mixed: false,
         });
-        let after = intent.after.clone();
+        let after = LeftFile::of_content(&intent.after);
         let next = later.iter().find(
             |fact| matches!(fact, Fact::Began { n: other, .. } | Fact::Ended { n: other, .. } if *other == n),
         );
-        file.mixed |= !file.ours.contains(&before);
-        file.ours = vec![before];
+        let is_before = |left: &Option<LeftFile>| left.as_ref().map(|left| &left.sha256) == before.as_ref();
+        file.mixed |= !file.ours.iter().any(is_before);
+        file.ours = vec![LeftFile::of_content(&before)];
         match next {
             Some(Fact::Ended { settled, .. }) => match settled.outcome {
                 Outcome::Done { .. } => file.ours = vec![after],
@@ -253,10 +311,18 @@ fn command_changed(files: &mut BTreeMap<String, File>, name: &str, change: &Comm
         before: change.before.clone(),
         ours: Vec::new(),
         after_command: None,
+        is_more_than_content: false,
         mixed: false,
     });
-    file.ours = vec![change.after.clone()];
-    file.after_command.clone_from(&change.after);
+    let left = change.after.clone().map(|sha256| LeftFile { sha256, mode: change.after_mode });
+    file.ours = vec![left];
+    file.is_more_than_content |= change.after_mode.is_some();
+    // The copy of a link has only its target, and that of an unchanged content is the file itself.
+    let before = change.before.as_ref().map(|before| &before.sha256);
+    let is_copy = !change.after_mode.is_some_and(is_link) && change.after.as_ref() != before;
+    if is_copy {
+        file.after_command.clone_from(&change.after);
+    }
 }
 
 /// The name of the temporary sibling from which a file is restored. No action has this number.
@@ -277,23 +343,48 @@ struct Work<'a> {
 impl<'a> Work<'a> {
     fn plan(root: &Path, past: &'a Past, later: LaterChanges) -> Result<Self, UndoError> {
         let mut work = Self::default();
+        let mut restore = Vec::new();
         for file in &past.files {
-            let before = file.before.as_ref().map(|image| image.sha256.clone());
-            let now = digest_of(root, &file.name);
-            match now {
-                Ok(now) if now == before => work.already.extend(past.began.then_some(file)),
+            match look(root, &file.name) {
+                Ok(now) if file.is_back(&now) => work.already.extend(past.began.then_some(file)),
                 Ok(_) if file.mixed => work.kept.push(file.name.clone()),
-                Ok(now) if file.ours.contains(&now) && file.before.is_none() => work.remove.push(file),
-                Ok(now) if file.ours.contains(&now) => work.restore.push(file),
+                Ok(now) if file.is_ours(&now) && file.before.is_none() => work.remove.push(file),
+                Ok(now) if file.is_ours(&now) => restore.push((file, now)),
                 Ok(_) | Err(_) => work.kept.push(file.name.clone()),
             }
         }
+        for (file, now) in restore {
+            if work.makes_way(root, file, &now) {
+                work.restore.push(file);
+            } else {
+                work.kept.push(file.name.clone());
+            }
+        }
+        work.kept.sort();
         let unknown: Vec<_> = work.kept.iter().filter(|file| !past.keep.contains(*file)).cloned().collect();
         match later {
             LaterChanges::Refuse if !unknown.is_empty() => {
                 Err(UndoError::ChangedLater { files: unknown, is_begun: past.began })
             }
             LaterChanges::Refuse | LaterChanges::Keep => Ok(work),
+        }
+    }
+
+    /// Whether removing the files that the batch created makes way for a file: they may be in a directory in its place, or
+    /// in the place of its directory.
+    fn makes_way(&self, root: &Path, file: &File, now: &PathState) -> bool {
+        let is_removed = |name: &str| self.remove.iter().any(|removed| removed.name == name);
+        match now {
+            PathState::Nothing | PathState::Entry(_) => true,
+            PathState::Behind(obstacle) => is_removed(obstacle),
+            PathState::Directory => {
+                let within = Within::of(&root.join(&file.name));
+                let name =
+                    |path: &PathBuf| path.strip_prefix(root).ok().and_then(Path::to_str).map(str::to_owned);
+                within.is_ok_and(|within| {
+                    within.others.iter().all(|path| name(path).is_some_and(|name| is_removed(&name)))
+                })
+            }
         }
     }
 
@@ -305,8 +396,7 @@ impl<'a> Work<'a> {
 
     /// The combined result of this undo and of an interrupted one before.
     fn combined_result(&self, past: &Past, journal: &Journal) -> Undone {
-        let kept = self.kept.iter().chain(&past.left).cloned().collect();
-        let mut undone = Undone { kept, remaining: past.remaining.clone(), ..Undone::default() };
+        let mut undone = Undone { kept: self.kept.clone(), remaining: past.remaining(), ..Undone::default() };
         for file in self.remove.iter().chain(&self.restore).chain(&self.already) {
             undone.add(file, journal.directory());
         }
@@ -335,11 +425,20 @@ impl<'a> Work<'a> {
 }
 
 fn put_back(root: &Path, id: &str, file: &File, mode: u32, content: &[u8]) -> Result<(), UndoError> {
-    let held = Held::make(root, &root.join(&file.name)).map_err(stuck(file))?;
+    let real = root.join(&file.name);
+    if let Ok(PathState::Directory) = look(root, &file.name) {
+        // Everything else in it was removed before. If something is there now, the file cannot be put there.
+        let within = Within::of(&real).map_err(stuck(file))?;
+        remove_emptied(root, within.directories);
+    }
+    let held = Held::make(root, &real).map_err(stuck(file))?;
     let temporary = restoring(id, &held.file);
-    let written = write_beside(&temporary, content, Some((mode, &held.file)))
-        .map_err(stuck(file))
-        .and_then(|()| check_ours(root, file));
+    let written = if is_link(mode) {
+        link_beside(&temporary, Path::new(OsStr::from_bytes(content)))
+    } else {
+        write_beside(&temporary, content, Some((mode, &held.file)))
+    };
+    let written = written.map_err(stuck(file)).and_then(|()| check_ours(root, file));
     if let Err(error) = written {
         let _ = remove(&temporary);
         return Err(error);
@@ -347,21 +446,42 @@ fn put_back(root: &Path, id: &str, file: &File, mode: u32, content: &[u8]) -> Re
     put(&temporary, &held.file).map_err(stuck(file))
 }
 
-/// Checks right before the file is touched that it was not changed since it was compared.
-fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
-    match digest_of(root, &file.name) {
-        Ok(now) if file.ours.contains(&now) => Ok(()),
-        Ok(_) => {
-            let why = "another program changed it at this very moment".to_owned();
-            Err(UndoError::Stuck { file: file.name.clone(), why })
+/// What is in a directory, however deep.
+struct Within {
+    /// The directory itself, and those below it.
+    directories: Vec<PathBuf>,
+    others: Vec<PathBuf>,
+}
+
+impl Within {
+    fn of(directory: &Path) -> std::io::Result<Self> {
+        let mut within = Self { directories: vec![directory.to_owned()], others: Vec::new() };
+        let mut next = 0;
+        while let Some(directory) = within.directories.get(next).cloned() {
+            for entry in fs::read_dir(directory)? {
+                let entry = entry?;
+                let is_directory = entry.file_type()?.is_dir();
+                let list = if is_directory { &mut within.directories } else { &mut within.others };
+                list.push(entry.path());
+            }
+            next += 1;
         }
-        Err(error) => Err(UndoError::Stuck { file: file.name.clone(), why: error.to_string() }),
+        Ok(within)
     }
 }
 
+/// Checks right before the file is touched that it was not changed since it was compared.
+fn check_ours(root: &Path, file: &File) -> Result<(), UndoError> {
+    let why = match look(root, &file.name) {
+        Ok(now) if file.is_ours(&now) => return Ok(()),
+        Ok(_) => "another program changed it at this very moment".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(UndoError::Stuck { file: file.name.clone(), why })
+}
+
 /// Removes directories, innermost first. A directory that contains something else stays.
-fn remove_emptied(root: &Path, directories: &[String]) {
-    let mut directories: Vec<_> = directories.iter().map(|name| root.join(name)).collect();
+fn remove_emptied(root: &Path, mut directories: Vec<PathBuf>) {
     directories.sort_by_key(|directory| std::cmp::Reverse(directory.components().count()));
     for directory in &directories {
         remove_empty(root, std::iter::once(directory));

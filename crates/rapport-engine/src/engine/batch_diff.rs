@@ -11,6 +11,7 @@ use rapport_durable as durable;
 
 use crate::actions::diff::whole;
 use crate::actions::journal::{Fact, SavedFile};
+use crate::actions::path_state::{PathEntry, PathState, is_link, is_same_mode, look};
 use crate::turns::TurnError;
 use crate::turns::batches::{BatchDir, Batches, Naming};
 
@@ -81,24 +82,59 @@ pub(super) fn changed(
 
 fn of_file(project: &Path, file: &str, (batch, before): &FileBefore) -> Result<String, String> {
     let cannot = |error: io::Error| format!("cannot compare {file}: {error}");
-    let before = match before {
-        Some(image) => read(&batch.join("before"), &image.sha256).map_err(cannot)?,
+    let content = match before {
+        Some(image) => copy(batch, image).map_err(cannot)?,
         None => Vec::new(),
     };
-    let now = read(project, file).map_err(cannot)?;
-    if before == now {
+    let now = now(project, file).map_err(cannot)?;
+    let modes = match (before.as_ref().map(|image| image.mode), now.as_ref().map(|now| now.mode)) {
+        (Some(old), Some(new)) if !is_same_mode(old, new) => {
+            format!("old mode {}\nnew mode {}\n", git_mode(old), git_mode(new))
+        }
+        _ => String::new(),
+    };
+    let now = now.map(|now| now.content).unwrap_or_default();
+    if content == now && modes.is_empty() {
         return Ok(String::new());
     }
-    Ok(whole(file, &before, &now).unwrap_or_else(|| format!("Binary file {file} differs\n")))
+    let Some(diff) = whole(file, &content, &now) else {
+        return Ok(format!("{modes}Binary file {file} differs\n"));
+    };
+    if modes.is_empty() {
+        return Ok(diff);
+    }
+    let header = format!("--- {file}\n+++ {file}\n");
+    let lines = diff.strip_prefix(&header).unwrap_or(&diff);
+    Ok(format!("{header}{modes}{lines}"))
 }
 
-/// Reads a file by a name from a journal, which may not be trusted; empty if it does not exist.
-pub(super) fn read(folder: &Path, name: &str) -> io::Result<Vec<u8>> {
-    if !Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
-        return Err(io::Error::other("its name leads elsewhere"));
+/// A mode as git writes it.
+fn git_mode(mode: u32) -> &'static str {
+    match mode {
+        mode if is_link(mode) => "120000",
+        mode if mode & 0o100 != 0 => "100755",
+        _ => "100644",
     }
-    match durable::read_file(&folder.join(name), LARGEST) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-        read => read,
+}
+
+/// The copy of a file or of a link's target that a batch kept. The journal that names it may not be trusted.
+pub(super) fn copy(batch: &Path, image: &SavedFile) -> io::Result<Vec<u8>> {
+    check_name(&image.sha256)?;
+    durable::read_file(&batch.join("before").join(&image.sha256), LARGEST)
+}
+
+/// The file or link at a path that a journal names, which may not be trusted; `None` if there is neither.
+fn now(project: &Path, file: &str) -> io::Result<Option<PathEntry>> {
+    check_name(file)?;
+    match look(project, file).map_err(io::Error::other)? {
+        PathState::Entry(entry) => Ok(Some(entry)),
+        PathState::Nothing | PathState::Behind(_) | PathState::Directory => Ok(None),
     }
+}
+
+fn check_name(name: &str) -> io::Result<()> {
+    if Path::new(name).components().all(|part| matches!(part, Component::Normal(_))) {
+        return Ok(());
+    }
+    Err(io::Error::other("its name leads elsewhere"))
 }

@@ -7,7 +7,7 @@ use rapport_core::{Session, SessionId, Unrecorded};
 
 use super::batch_diff;
 use crate::workers::local::Directory;
-use crate::workers::{WorkerError, Workplace as _};
+use crate::workers::{WorkerError, Workplace as _, check_states};
 
 /// Writes the changes of a session, until its end or until now. Blocks.
 pub(super) fn diff(id: &SessionId, session: &Session, out: &mut dyn Write) -> Result<(), String> {
@@ -35,15 +35,24 @@ pub(super) fn applied(session: &Session, out: &mut dyn Write) -> Result<(), Stri
     // Undoing it leads from `from`, the state after the work, to `to`.
     let mut undoable = session.undoable_work().into_iter();
     undoable
-        .try_for_each(|undo| project.diff_to(&undo.to, &undo.from, out))
-        .map_err(|error| error.to_string())
+        .try_for_each(|undo| {
+            check_states(&project, &[&undo.to, &undo.from])?;
+            project.diff_to(&undo.to, &undo.from, out)
+        })
+        .map_err(|error: WorkerError| error.to_string())
 }
 
 fn of_stretches(session: &Session, out: &mut dyn Write) -> Result<(), WorkerError> {
     let project = Directory::at(session.project());
     session.stretches().iter().try_for_each(|stretch| match (&stretch.from, &stretch.to) {
         (None, _) => Ok(()),
-        (Some(from), Some(to)) => project.diff_to(from, to, out),
-        (Some(from), None) => project.patch(Some(from), out),
+        (Some(from), Some(to)) => {
+            check_states(&project, &[from, to])?;
+            project.diff_to(from, to, out)
+        }
+        (Some(from), None) => {
+            check_states(&project, &[from])?;
+            project.patch(Some(from), out)
+        }
     })
 }

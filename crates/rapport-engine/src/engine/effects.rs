@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use rapport_core::{
     Aim, ApplyTo, By, Changes, Created, EarlierAnswer, Existing, Merged, NotMerged, PlanFile, ProgressFile,
-    QuestionId, RoundId, Rule, SessionId, TurnId, UndoProblem, Want, World,
+    QuestionId, RoundId, Rule, SessionId, Stretch, TurnId, UndoProblem, Want, World,
 };
 
+use super::kept_states::{KeptStates, of_undo};
 use super::turn_effects;
 use crate::clock::Clock;
 use crate::projects::earlier_answers::AnswerRules;
@@ -135,6 +136,15 @@ pub(super) struct EffectContext {
     pub(super) workshop: Option<Workshop>,
     pub(super) home: PathBuf,
     pub(super) clock: Clock,
+    /// The current or last stretch of the session's work.
+    pub(super) stretch: Option<Stretch>,
+}
+
+impl EffectContext {
+    fn kept_states(&self) -> KeptStates {
+        let project = Directory::of_project(&self.created);
+        KeptStates { store: self.store.clone(), session: self.session.clone(), project }
+    }
 }
 
 /// Runs the effect for this want.
@@ -146,9 +156,32 @@ pub(super) async fn run(want: Want, context: EffectContext) -> World {
         | Want::ReportFiled { .. }
         | Want::Undone { .. } => turn_effects::run(want, context).await,
         Want::PlanSaved(file) => save_plan(file, &context).await,
-        want => unblocked(move || attempt(&want, &context)).await,
+        want => {
+            let context = Arc::new(context);
+            prepare_states(&want, &context).await;
+            let attempted = context.clone();
+            let outcome = unblocked(move || attempt(&want, &attempted)).await;
+            if let Ok(world) = &outcome {
+                let EffectContext { created, stretch, attacher, .. } = &*context;
+                context.kept_states().keep_recorded(&**attacher, created, stretch.as_ref(), world).await;
+            }
+            outcome
+        }
     };
     outcome.unwrap_or_else(|reason| World::Failed { reason })
+}
+
+/// Keeps the states that an effect changes the project between, and restores those that it needs.
+async fn prepare_states(want: &Want, context: &EffectContext) {
+    let kept = context.kept_states();
+    match want {
+        Want::Applied { merged, .. } => kept.keep(&*context.attacher, &merged.from, &merged.to).await,
+        Want::Report { baseline: Some(baseline), .. } if !context.created.works_apart() => {
+            kept.restore(&[(baseline, baseline)]).await;
+        }
+        Want::WorkUndone(states) => kept.restore(&states.iter().map(of_undo).collect::<Vec<_>>()).await,
+        _ => {}
+    }
 }
 
 /// Runs blocking work on a blocking thread.

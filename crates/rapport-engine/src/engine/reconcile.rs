@@ -332,6 +332,7 @@ impl EventLoop {
             workshop: self.parts.workshop.clone(),
             home: self.parts.home.clone(),
             clock: self.parts.clock.clone(),
+            stretch: hosted.session.stretches().pop(),
         };
         debug!(parent: &hosted.span, effect = variant(&effect), "effect begun");
         let (done, id) = (self.done_to.clone(), id.clone());

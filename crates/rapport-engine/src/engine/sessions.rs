@@ -24,6 +24,7 @@ use tokio::task::spawn_blocking;
 use super::claims::AGENTS_ANSWER_NOTHING;
 use super::conversation_store::WORK;
 use super::gateway::{Follower, Gateway, GatewayError};
+use super::kept_states::restore_states;
 use super::reach::Holders;
 use super::{diff, pieces};
 use crate::actions::project;
@@ -145,6 +146,7 @@ impl ProjectSessions {
     /// The changes of a session as a diff, piece by piece while git makes it.
     async fn diff(&self, id: &SessionId) -> Result<Pieces, DoorError> {
         let session = self.replayed(id).await?;
+        restore_states(&self.store, id, &session).await;
         if session.created().works_apart() {
             return self.diff_apart(id, session).await;
         }

@@ -10,11 +10,13 @@ use std::path::{Path, PathBuf};
 use rapport_core::SessionId;
 
 use super::WorkerError;
-use super::git::{git, git_reading};
+use super::git::{git, git_fed};
 use super::local::Scratch;
 
 const LINK: &[u8] = b"120000";
 const REPOSITORY: &[u8] = b"160000";
+/// The longest name of an object, with its newline.
+const LONGEST_NAME: u64 = 65;
 
 /// The versions of the files that both sides changed differently, by path from the top of the repository.
 #[derive(Debug, Default)]
@@ -179,6 +181,7 @@ fn named_marks(
     if named == content {
         return Ok(file.clone());
     }
-    let written = git_reading(top, &["hash-object", "-w", "--no-filters", "--stdin"], &named)?;
+    let hash = ["hash-object", "-w", "--no-filters", "--stdin"];
+    let written = git_fed(top, None, &hash, (&named, LONGEST_NAME))?.unwrap_or_default();
     Ok(Blob { mode: file.mode.clone(), object: written.trim_ascii_end().to_owned() })
 }

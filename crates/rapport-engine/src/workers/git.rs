@@ -51,8 +51,16 @@ const TOLD_LINES: usize = 5;
 
 /// Commands that read no file of a working tree, so that filters do not matter. (Even `write-tree` reads files: it
 /// refreshes the index.)
-const WITHOUT_FILES: [&str; 6] =
-    ["rev-parse", "symbolic-ref", "cat-file", "ls-tree", "commit-tree", "update-ref"];
+const WITHOUT_FILES: [&str; 8] = [
+    "rev-parse",
+    "symbolic-ref",
+    "cat-file",
+    "ls-tree",
+    "commit-tree",
+    "update-ref",
+    "pack-objects",
+    "index-pack",
+];
 
 /// Where git runs.
 #[derive(Clone, Copy, Debug)]
@@ -114,23 +122,40 @@ pub(super) fn git_to<'a, S: AsRef<OsStr>>(
     if status.success() { Ok(()) } else { Err(failure(&output, args)) }
 }
 
-/// Runs git with this input, and returns its output.
-pub(super) fn git_reading<'a, S: AsRef<OsStr>>(
+/// Runs git with this input, and returns its output; `None` if that is longer than this. Then git is killed.
+pub(super) fn git_fed<'a, S: AsRef<OsStr>>(
     at: impl Into<At<'a>>,
+    index: Option<&Path>,
     args: &[S],
-    input: &[u8],
-) -> Result<Vec<u8>, WorkerError> {
-    let mut command = prepared(at.into(), None, args)?;
+    (input, most): (&[u8], u64),
+) -> Result<Option<Vec<u8>>, WorkerError> {
+    let mut command = prepared(at.into(), index, args)?;
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut git = command.spawn().map_err(WorkerError::Start)?;
-    // Dropped at the end, so that git sees the end of its input. If git ends before that, its exit code says why.
-    let written = git.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(input));
-    let output = git.wait_with_output().map_err(WorkerError::Start)?;
-    if !output.status.success() {
-        return Err(failure(&output, args));
+    let (stdin, stdout, stderr) = (git.stdin.take(), git.stdout.take(), git.stderr.take());
+    let mut out = Vec::new();
+    // All three at once: git blocks while its output is not read, and may not read its input to the end.
+    let (read, said) = thread::scope(|scope| {
+        scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input)));
+        let said = scope.spawn(move || {
+            let mut said = Vec::new();
+            stderr.map(|mut stderr| stderr.read_to_end(&mut said)).transpose().map(|_| said)
+        });
+        let read = stdout.map(|stdout| stdout.take(most + 1).read_to_end(&mut out)).transpose();
+        if out.len() as u64 > most || read.is_err() {
+            // Git may have ended by itself.
+            let _ = git.kill();
+        }
+        (read, said.join().unwrap_or_else(|_| Err(io::Error::other("the reader of its messages panicked"))))
+    });
+    let status = git.wait().map_err(WorkerError::Start)?;
+    let stderr = said.map_err(WorkerError::Start)?;
+    read.map_err(|error| WorkerError::Unread { what: name_of(args), error })?;
+    if out.len() as u64 > most {
+        return Ok(None);
     }
-    written.map_err(|error| WorkerError::Unread { what: name_of(args), error })?;
-    Ok(output.stdout)
+    let output = Output { status, stdout: Vec::new(), stderr };
+    if status.success() { Ok(Some(out)) } else { Err(failure(&output, args)) }
 }
 
 /// Runs git in the person's own name, from their configuration.

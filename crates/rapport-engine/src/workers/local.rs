@@ -22,7 +22,7 @@ use super::process::{self, KeptProcess, Launch};
 use super::work_tree::WorkTree;
 use super::{
     LARGEST_FILE, NoWorkplace, OURS, Worker, WorkerError, WorkerKind, WorkerSetup, Workers, Workplace,
-    file_error, leads_inside,
+    file_error, leads_inside, repositories,
 };
 
 /// The number of attempts to add all files to the index, and the first pause.
@@ -89,19 +89,6 @@ pub struct Directory {
     repository: Option<(PathBuf, PathBuf)>,
 }
 
-/// What a state contains at a path.
-#[derive(Clone, Debug)]
-pub enum Recorded {
-    Nothing,
-    File {
-        content: Vec<u8>,
-        /// Its permissions, as far as Git records them.
-        mode: u32,
-    },
-    /// Something else, such as a link.
-    Other,
-}
-
 /// A state of the files, and the paths that it lacks because git cannot read them, as a person sees them from the
 /// directory.
 #[derive(Clone, Debug)]
@@ -136,7 +123,7 @@ impl Directory {
         Self { repository: Some((repository, top)), ..self }
     }
 
-    fn git_at(&self) -> At<'_> {
+    pub(super) fn git_at(&self) -> At<'_> {
         let repository = self.repository.as_ref().map(|(git, top)| (git.as_path(), top.as_path()));
         At { directory: &self.path, repository }
     }
@@ -160,6 +147,15 @@ impl Directory {
             changed.iter_mut().for_each(|file| file.path = seen_from(&inside, Path::new(&file.path)));
         }
         Ok(changed)
+    }
+
+    /// The repositories in the directory with changes that the later state does not contain: no diff shows them, and no
+    /// undo reverts them. They may have been changed before.
+    pub(super) fn changed_repositories(&self, from: &str, to: &str) -> Result<Vec<String>, WorkerError> {
+        let (top, inside) = (top(self.git_at())?, self.inside()?);
+        let changed = repositories::changed(&top, named(from)?, named(to)?)?.into_iter();
+        let here = changed.filter(|path| self.covers(&inside, path));
+        Ok(here.map(|path| seen_from(&inside, &path)).collect())
     }
 
     /// The changes between two states, as a diff.
@@ -190,20 +186,6 @@ impl Directory {
         line(self.git_at(), &["rev-parse", "--is-inside-work-tree"]).is_ok_and(|inside| inside == "true")
     }
 
-    pub(crate) fn file_at(&self, state: &str, path: &str) -> Result<Recorded, WorkerError> {
-        let listed = git(self.git_at(), None, &["ls-tree", "-z", named(state)?, "--", path])?;
-        let listed = String::from_utf8_lossy(&listed);
-        let mut fields = listed.split(['\0', '\t']).next().unwrap_or_default().split(' ');
-        let (mode, object) = match (fields.next(), fields.nth(1)) {
-            (Some("100644"), Some(object)) => (0o644, object),
-            (Some("100755"), Some(object)) => (0o755, object),
-            (Some(""), _) | (None, _) => return Ok(Recorded::Nothing),
-            _ => return Ok(Recorded::Other),
-        };
-        let content = git(self.git_at(), None, &["cat-file", "blob", object])?;
-        Ok(Recorded::File { content, mode })
-    }
-
     fn between(&self, from: &str, to: &str, what: &str) -> Result<Vec<String>, WorkerError> {
         let (from, to) = (named(from)?, named(to)?);
         let args = ["diff-tree", "-r", "-z", "--no-renames", self.relative(), what, from, to];
@@ -216,6 +198,11 @@ impl Directory {
             Extent::Directory => "--relative",
             Extent::Repository => "--no-relative",
         }
+    }
+
+    /// Whether the work is done in the directory itself, and not apart from it.
+    pub(super) fn is_worked_in(&self) -> bool {
+        self.extent == Extent::Directory
     }
 
     /// Whether the states contain this path of the repository.
@@ -396,7 +383,12 @@ impl Workplace for Directory {
     fn changes(&self, since: &str) -> Result<Changes, WorkerError> {
         let result = self.state()?;
         let files = self.files_between(since, &result)?;
-        Ok(Changes { files, result: Some(result), unknown: None })
+        let inside = self.changed_repositories(since, &result)?;
+        let unknown = (!inside.is_empty()).then(|| {
+            let inside = inside.join(", ");
+            format!("what is inside of a repository of its own is neither shown nor undone ({inside})")
+        });
+        Ok(Changes { files, result: Some(result), unknown })
     }
 
     fn patch(&self, since: Option<&str>, out: &mut dyn io::Write) -> Result<(), WorkerError> {

@@ -25,6 +25,7 @@ mod repositories;
 mod repository;
 pub mod sandboxes;
 mod separate_work;
+mod state_packs;
 mod work_tree;
 pub mod worktrees;
 
@@ -47,9 +48,12 @@ pub use git::too_old as git_too_old;
 pub(crate) use git::{programs_by_looking, variables_without_programs};
 pub use kinds::{NoWorkplace, WorkerKind, WorkerKinds, WorkerSetup, WorkerSources};
 pub(crate) use links::shortened;
+pub(crate) use project_update::{EarlierFile, visit_changed};
 pub use project_update::{take_all_back, take_back};
 pub use repositories::submodules;
 pub use separate_work::prefix;
+pub use state_packs::check_states;
+pub(crate) use state_packs::{pack_before, pack_between, unpack};
 
 impl WorkerKinds {
     /// Those that come with Rapport. A new kind needs a line here and its module above.

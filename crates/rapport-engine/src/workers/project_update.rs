@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 
 use rapport_core::{FileChange, Merged, UndoneFiles};
 
-use super::git::git;
 use super::local::{self, Directory};
 use super::separate_work::lock;
+use super::state_packs::check_states;
 use super::{WorkerError, Workplace as _};
 use placement::{FileStamp, Placing};
 use steps::{Entry, FileStep};
 use write_ahead::EarlierAttempt;
 
-pub(super) use steps::steps;
+pub(super) use steps::{changed_objects, steps};
 pub(super) use write_ahead::WriteAhead;
 
 /// A project, and its path in its repository.
@@ -59,6 +59,36 @@ impl<'a> RepositoryPath<'a> {
     }
 }
 
+/// What the first of two states has at a path that differs between them.
+pub(crate) enum EarlierFile<'a> {
+    Absent,
+    /// This file or symbolic link, as a checkout writes it. It exists only during the visit.
+    CheckedOut(&'a Path),
+    /// A repository of its own, before or after.
+    Repository,
+}
+
+/// Visits the paths that differ between two states, with what the first state has there. Paths are seen from the project.
+pub(crate) fn visit_changed(
+    project: &Directory,
+    from: &str,
+    to: &str,
+    visit: &mut dyn FnMut(String, EarlierFile<'_>),
+) -> Result<(), WorkerError> {
+    let _lock = lock(project.directory())?;
+    let repository = RepositoryPath::of(project)?;
+    let states = Merged { from: from.to_owned(), to: to.to_owned(), conflicts: Vec::new() };
+    let (steps, repositories) = repository.steps(&states)?;
+    let mut placing = Placing::new(&repository)?;
+    let earlier = placing.earlier_files(&steps)?;
+    for (step, file) in steps.iter().zip(&earlier) {
+        let file = file.as_deref().map_or(EarlierFile::Absent, EarlierFile::CheckedOut);
+        visit(repository.name(&step.path), file);
+    }
+    repositories.iter().for_each(|step| visit(repository.name(&step.path), EarlierFile::Repository));
+    Ok(())
+}
+
 /// Applies a merge to the project: all of it, or nothing if the project was changed meanwhile. The caller holds the
 /// lock.
 pub(super) fn apply(
@@ -67,7 +97,7 @@ pub(super) fn apply(
     note: &WriteAhead,
 ) -> Result<Vec<FileChange>, WorkerError> {
     let repository = RepositoryPath::of(project)?;
-    let placing = Placing::new(&repository, merged)?;
+    let placing = Placing::new(&repository)?;
     // Listed before anything is written, so that every file that is written is reported as applied.
     let files = project.files_between(&merged.from, &merged.to);
     let begun = match note.read(merged)? {
@@ -143,11 +173,7 @@ pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, Wo
     local::is_there(project.directory())?;
     let _lock = lock(project.directory())?;
     let repository = RepositoryPath::of(project)?;
-    for state in [&states.from, &states.to] {
-        let tree = format!("{}^{{tree}}", local::named(state)?);
-        git(&repository.top, None, &["cat-file", "-e", &tree])
-            .map_err(|_| WorkerError::StateGone { state: state.clone() })?;
-    }
+    check_states(project, &[&states.from, &states.to])?;
     let (steps, repositories) = repository.steps(states)?;
     let stamps: Vec<_> = steps.iter().map(|step| FileStamp::of(&repository.top, step)).collect();
     let since = repository.since(&states.from, &steps)?;
@@ -165,15 +191,18 @@ pub fn take_back(project: &Directory, states: &Merged) -> Result<UndoneFiles, Wo
         }
         if step.new.is_absent() { undone.removed.push(name) } else { undone.restored.push(name) }
     }
-    let mut placing = Placing::new(&repository, states)?;
+    let mut placing = Placing::new(&repository)?;
     placing
         .prepare(&due)
         .and_then(|()| placing.place(due))
         .map_err(|error| half_done(placing.go_back(error), done_before))?;
     let is_kept = |step: &FileStep| undone.kept.contains(&repository.name(&step.path));
     let taken_back: Vec<_> = steps.iter().filter(|step| !is_kept(step)).collect();
-    let repositories = repositories.iter().map(|step| repository.name(&step.path));
-    undone.remaining = repositories.map(|name| format!("{name} (a repository of its own)")).collect();
+    let mut inside: BTreeSet<_> = repositories.iter().map(|step| repository.name(&step.path)).collect();
+    if project.is_worked_in() {
+        inside.extend(project.changed_repositories(&states.to, &states.from)?);
+    }
+    undone.remaining = inside.iter().map(|name| format!("{name} (a repository of its own)")).collect();
     undone.remaining.extend(index::unstage(&repository, &taken_back));
     Ok(undone)
 }
@@ -222,6 +251,7 @@ mod tests {
     use rapport_core::SessionId;
 
     use super::*;
+    use crate::workers::git::git;
 
     /// A repository with these files, and a directory beside it.
     fn repository(files: &[(&str, &str)]) -> (tempfile::TempDir, Directory) {
@@ -329,7 +359,7 @@ mod tests {
         let repository = RepositoryPath::of(&project).unwrap();
         let due = |step: FileStep| (step.clone(), FileStamp::of(&repository.top, &step));
         let due: Vec<_> = repository.steps(&merged).unwrap().0.into_iter().map(due).collect();
-        let mut placing = Placing::new(&repository, &merged).unwrap();
+        let mut placing = Placing::new(&repository).unwrap();
         placing.prepare(&due).unwrap();
         placing.place(due).unwrap();
         assert_eq!(read(&project, "a.txt").as_deref(), Some("A\n"));
@@ -349,7 +379,7 @@ mod tests {
         let (due, _) = repository.steps(&merged).unwrap();
         let due: Vec<_> =
             due.into_iter().map(|step| (step.clone(), FileStamp::of(&repository.top, &step))).collect();
-        let mut placing = Placing::new(&repository, &merged).unwrap();
+        let mut placing = Placing::new(&repository).unwrap();
         placing.prepare(&due).unwrap();
         fs::write(project.directory().join("a.txt"), "mine, just now\n").unwrap();
         let error = placing.place(due).unwrap_err();
@@ -414,6 +444,53 @@ mod tests {
         let staged = git(app, None, &["diff", "--cached", "--name-only"]).unwrap();
         assert_eq!(String::from_utf8(staged).unwrap(), "c.txt\n");
         assert_eq!(String::from_utf8(git(app, None, &["show", ":c.txt"]).unwrap()).unwrap(), "mine\n");
+    }
+
+    /// Git records only whether a file can be executed: all other permissions stay.
+    #[test]
+    fn a_private_file_stays_private() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let (_folder, project) = repository(&[("secret", "a\n"), ("tool", "a\n")]);
+        let path = |name: &str| project.directory().join(name);
+        let merged = states(&project, &[("secret", "A\n"), ("tool", "A\n")]);
+        for (name, mode) in [("secret", 0o600), ("tool", 0o640)] {
+            fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let modes =
+            || ["secret", "tool"].map(|name| path(name).metadata().unwrap().permissions().mode() & 0o777);
+        apply(&project, &merged, &note(&project)).unwrap();
+        assert_eq!((read(&project, "secret").as_deref(), modes()), (Some("A\n"), [0o600, 0o640]));
+        take_back(&project, &Merged { from: merged.to, to: merged.from, ..Merged::default() }).unwrap();
+        assert_eq!((read(&project, "secret").as_deref(), modes()), (Some("a\n"), [0o600, 0o640]));
+    }
+
+    /// Changes in a repository within the project are in no state: that they stay is said.
+    #[test]
+    fn what_is_changed_in_a_repository_within_is_mentioned() {
+        let (_folder, project) = repository(&[("a.txt", "a\n")]);
+        let project = Directory::at(project.directory());
+        let sub = project.directory().join("sub");
+        fs::create_dir(&sub).unwrap();
+        git(&sub, None, &["init", "--quiet"]).unwrap();
+        write(&sub, &[("b.txt", "b\n")]);
+        git(&sub, None, &["add", "--all"]).unwrap();
+        git(&sub, None, &["commit", "--quiet", "--message", "Files"]).unwrap();
+        git(project.directory(), None, &["add", "--all"]).unwrap();
+        git(project.directory(), None, &["commit", "--quiet", "--message", "Sub"]).unwrap();
+        let before = project.state().unwrap();
+        write(project.directory(), &[("a.txt", "A\n")]);
+        assert_eq!(project.changes(&before).unwrap().unknown, None);
+        write(&sub, &[("b.txt", "B\n")]);
+        let changes = project.changes(&before).unwrap();
+        let expected = "what is inside of a repository of its own is neither shown nor undone (sub)";
+        assert_eq!(changes.unknown.as_deref(), Some(expected));
+        let states = Merged { from: changes.result.unwrap(), to: before, ..Merged::default() };
+        let undone = take_back(&project, &states).unwrap();
+        assert_eq!(
+            (undone.restored, undone.remaining),
+            (vec!["a.txt".into()], vec!["sub (a repository of its own)".into()])
+        );
+        assert_eq!(fs::read_to_string(sub.join("b.txt")).unwrap(), "B\n");
     }
 
     /// If git cannot write its index, that is reported.

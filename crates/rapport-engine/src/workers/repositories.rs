@@ -14,10 +14,17 @@ use super::project_update::steps;
 /// The repositories below `top` with work that is not in the state `base`: at another commit, with uncommitted
 /// changes, or new. Paths are from the top.
 pub(super) fn with_work(top: &Path, base: &str, state: &str) -> Result<BTreeSet<PathBuf>, WorkerError> {
+    let mut found = changed(top, base, state)?;
+    found.extend(untracked(top)?);
+    Ok(found)
+}
+
+/// The repositories of a state with changes that it does not contain: at another commit than in the state `base`, or
+/// with uncommitted changes. Paths are from the top.
+pub(super) fn changed(top: &Path, base: &str, state: &str) -> Result<BTreeSet<PathBuf>, WorkerError> {
     let moved = steps(top, base, state)?.into_iter();
     let mut found: BTreeSet<_> =
         moved.filter(|step| step.is_of_a_repository()).map(|step| step.path).collect();
-    found.extend(untracked(top)?);
     for (path, _) in tracked(top, state)? {
         if is_dirty(&top.join(&path))? {
             found.insert(path);

@@ -8,12 +8,12 @@ use serde_json::json;
 use super::output::say_json;
 use super::page::Page;
 use super::session_choice::{self, Known};
-use super::{Common, diff};
+use super::{Common, diff, sessions};
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Workspace;
 use crate::workers::local::Directory;
-use crate::workers::{Worker as _, WorkerError};
+use crate::workers::{Worker as _, WorkerError, check_states};
 
 /// The work of a session, for comparing.
 struct Work {
@@ -30,6 +30,7 @@ pub(super) fn execute(common: &Common, place: &Workspace, names: [&str; 2]) -> O
     let (one, other) = (one?, other?);
     let work = |id: &SessionId| {
         let known = session_choice::known(place, id)?;
+        sessions::restore_states(place, &known)?;
         let cannot = |why: &str| not_comparable(&one, &other, &format!("{id}: {why}"));
         work(place, known).map_err(|why| cannot(&why))
     };
@@ -77,6 +78,7 @@ fn work(place: &Workspace, known: Known) -> Result<Work, String> {
     let mut files = BTreeSet::new();
     for stretch in &stretches {
         let Some(from) = &stretch.from else { continue };
+        check_states(&directory, &[from, stretch.to.as_ref().unwrap_or(&to)]).map_err(in_words)?;
         let changed = directory.files_between(from, stretch.to.as_ref().unwrap_or(&to)).map_err(in_words)?;
         files.extend(changed.into_iter().map(|file| file.path));
     }

@@ -6,12 +6,13 @@ use futures_util::{StreamExt as _, TryStreamExt as _};
 use rapport_core::{Act, Entry, Session, SessionId, View};
 use rapport_door::Content;
 
+use super::session_choice::Known;
 use crate::cli::runtime;
-use crate::engine::{DoorError, Reached, Sessions, socket};
+use crate::engine::{self, DoorError, Reached, Sessions, socket};
 use crate::error::{Code, Failure};
 use crate::stores::StoreError;
 use crate::stores::blocking::BlockingStore;
-use crate::wiring::Workspace;
+use crate::wiring::{SessionKind, Workspace};
 
 /// The interval at which a followed session's process is checked.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
@@ -27,6 +28,13 @@ pub(super) fn replay(
     entries: &[Entry],
 ) -> Result<Session, StoreError> {
     store.replay(id, entries)
+}
+
+/// Gives the repository what git removed of the states of this session's work, as far as the session has it.
+pub(super) fn restore_states(place: &Workspace, known: &Known) -> Result<(), Failure> {
+    let store = place.store_in(&SessionKind::Sessions);
+    runtime::small()?.block_on(engine::restore_states(&store, &known.id, &known.session));
+    Ok(())
 }
 
 /// Submits an act as the person at this terminal: to the process that runs the session, or, if none does, directly to

@@ -4,7 +4,7 @@ use rapport_core::{Act, Merged, Session, SessionId, UndoProblem, UndoneFiles, Wo
 
 use super::session_choice::{self, Known};
 use super::workflow::prompts;
-use super::{Common, handover, undo};
+use super::{Common, handover, sessions, undo};
 use crate::error::{Code, Failure, Outcome};
 use crate::wiring::Workspace;
 use crate::workers::local::Directory;
@@ -29,6 +29,7 @@ pub(super) fn execute(common: &Common, place: &Workspace, id: &SessionId, yes: b
     let is_new = matches!(known.session.work_undo(), WorkUndo::Not | WorkUndo::Refused(_));
     let stretches = known.session.undoable_work();
     if is_new && !yes && !stretches.is_empty() {
+        sessions::restore_states(place, &known)?;
         ask(common, id, &Directory::of_project(known.session.created()), &stretches)?;
     }
     match handover::see_through(place, id, &Act::UndoWork, outcome)? {

@@ -7,12 +7,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use rapport_durable::digest;
+use rapport_durable::executable_like;
 
-use crate::actions::files::{JournaledFiles, content_of};
+use crate::actions::files::JournaledFiles;
 use crate::actions::journal::{CommandChange, Fact, Journal, JournalError, SavedFile};
-use crate::workers::local::{Directory, Recorded};
-use crate::workers::{WorkerError, Workplace as _};
+use crate::actions::path_state::{PathEntry, entry_at, is_link, is_same_mode, look};
+use crate::workers::local::Directory;
+use crate::workers::{EarlierFile, WorkerError, Workplace as _, visit_changed};
 
 /// The maximum size of one command's changes to keep, in bytes; twice, for the states before and after.
 const MOST: usize = 64 * 1024 * 1024;
@@ -69,41 +70,81 @@ fn changes(
     tree: &str,
 ) -> Result<Result<Fact, JournalError>, WorkerError> {
     let there = Directory::at(root);
-    let (mut files, mut left, mut kept) = (BTreeMap::new(), Vec::new(), 0);
-    let now = there.snapshot()?;
-    let changed = now.map(|now| there.files_between(tree, &now)).transpose()?.unwrap_or_default();
-    for path in changed.into_iter().map(|file| file.path) {
-        let before = match there.file_at(tree, &path)? {
-            Recorded::Nothing => Some(None),
-            Recorded::File { content, mode } => Some(Some((content, mode))),
-            Recorded::Other => None,
-        };
-        let (Some(before), Ok(after)) = (before, content_of(root, &path)) else {
-            left.push(path);
-            continue;
-        };
-        kept += before.as_ref().map_or(0, |(content, _)| content.len()) + after.as_ref().map_or(0, Vec::len);
-        if kept > 2 * MOST {
-            left.push(path);
-            continue;
+    let Some(now) = there.snapshot()? else {
+        return Ok(Ok(Fact::CommandChanged { n, files: BTreeMap::new(), left: Vec::new() }));
+    };
+    let mut copies = Copies { root, journal, size: 0, files: BTreeMap::new(), left: Vec::new() };
+    let mut kept = Ok(());
+    visit_changed(&there, tree, &now, &mut |path, earlier| {
+        if kept.is_ok() {
+            kept = copies.add(path, earlier);
         }
-        match keep(journal, before, after.as_deref()) {
-            Ok(change) => drop(files.insert(path, change)),
-            Err(error) => return Ok(Err(error)),
+    })?;
+    let Copies { files, left, .. } = copies;
+    Ok(kept.map(|()| Fact::CommandChanged { n, files, left }))
+}
+
+/// Copies of what a command changed, before and after.
+struct Copies<'a> {
+    root: &'a Path,
+    journal: &'a mut Journal,
+    /// The size of all copies, in bytes.
+    size: usize,
+    files: BTreeMap<String, CommandChange>,
+    left: Vec<String>,
+}
+
+impl Copies<'_> {
+    fn add(&mut self, path: String, earlier: EarlierFile<'_>) -> Result<(), JournalError> {
+        let before = match earlier {
+            EarlierFile::Absent => Ok(None),
+            EarlierFile::CheckedOut(file) => entry_at(file),
+            EarlierFile::Repository => return self.leave(path),
+        };
+        // Git's own name of a path that is not text leads to another path.
+        let (Ok(before), Ok(after), false) = (before, look(self.root, &path), path.contains('\u{FFFD}'))
+        else {
+            return self.leave(path);
+        };
+        let after = after.entry();
+        self.size +=
+            [before.as_ref(), after].into_iter().flatten().map(|entry| entry.content.len()).sum::<usize>();
+        if self.size > 2 * MOST {
+            return self.leave(path);
         }
+        let change = keep(self.journal, before, after)?;
+        self.files.insert(path, change);
+        Ok(())
     }
-    Ok(Ok(Fact::CommandChanged { n, files, left }))
+
+    fn leave(&mut self, path: String) -> Result<(), JournalError> {
+        self.left.push(path);
+        Ok(())
+    }
 }
 
 fn keep(
     journal: &mut Journal,
-    before: Option<(Vec<u8>, u32)>,
-    after: Option<&[u8]>,
+    before: Option<PathEntry>,
+    after: Option<&PathEntry>,
 ) -> Result<CommandChange, JournalError> {
-    let before =
-        before.map(|(content, mode)| Ok(SavedFile { sha256: journal.keep(&content)?, mode })).transpose()?;
-    if let Some(after) = after {
-        journal.keep(after)?;
-    }
-    Ok(CommandChange { before, after: after.map(digest) })
+    let is_file = |entry: &&PathEntry| !is_link(entry.mode);
+    // Git records only whether a file can be executed. All other permissions are those of the file now, if there is one.
+    let mode = |before: &PathEntry| match after.filter(is_file).filter(|_| is_file(&before)) {
+        Some(after) => executable_like(after.mode, before.mode),
+        None => before.mode,
+    };
+    // Of a file that begins or ceases to exist, the mode says nothing, unless it is that of a link.
+    let is_more_than_content = match (&before, after) {
+        (Some(before), Some(after)) => is_link(after.mode) || !is_same_mode(before.mode, after.mode),
+        (None, Some(after)) => is_link(after.mode),
+        (_, None) => false,
+    };
+    let saved = before
+        .as_ref()
+        .map(|before| Ok(SavedFile { sha256: journal.keep(&before.content)?, mode: mode(before) }));
+    let saved = saved.transpose()?;
+    let after_mode = after.filter(|_| is_more_than_content).map(|after| after.mode);
+    let after = after.map(|after| journal.keep(&after.content)).transpose()?;
+    Ok(CommandChange { before: saved, after, after_mode })
 }

@@ -7,13 +7,12 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rapport_core::Merged;
 use rapport_durable::{self as durable, point};
 
 use super::RepositoryPath;
-use super::steps::FileStep;
-use crate::workers::git::{AT_ONCE, git, line};
-use crate::workers::{WorkerError, file_error, leads_inside, local};
+use super::steps::{Entry, FileStep};
+use crate::workers::git::{AT_ONCE, git, git_fed, line};
+use crate::workers::{LARGEST_FILE, WorkerError, file_error, leads_inside};
 
 /// Detects whether a file was touched since it was compared. `None` if the file does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,12 +39,18 @@ impl Direction {
             Direction::Back => "from",
         }
     }
+
+    fn entry(self, step: &FileStep) -> &Entry {
+        match self {
+            Direction::Forward => &step.new,
+            Direction::Back => &step.old,
+        }
+    }
 }
 
 /// The files placed so far, and what is needed to continue or revert.
 pub(super) struct Placing<'a> {
     repository: &'a RepositoryPath<'a>,
-    states: &'a Merged,
     staging: Staging,
     is_prepared: bool,
     /// The paths that this or an earlier attempt began.
@@ -56,9 +61,9 @@ pub(super) struct Placing<'a> {
 
 impl<'a> Placing<'a> {
     /// Starts, and removes the leftovers of a killed process.
-    pub(super) fn new(repository: &'a RepositoryPath<'a>, states: &'a Merged) -> Result<Self, WorkerError> {
+    pub(super) fn new(repository: &'a RepositoryPath<'a>) -> Result<Self, WorkerError> {
         let (staging, begun) = (Staging::make(&repository.top)?, BTreeSet::new());
-        Ok(Self { repository, states, staging, is_prepared: false, begun, done: Vec::new() })
+        Ok(Self { repository, staging, is_prepared: false, begun, done: Vec::new() })
     }
 
     /// The same with the paths that an earlier attempt began, and those that it placed.
@@ -73,9 +78,19 @@ impl<'a> Placing<'a> {
     /// Prepares the files of both states: those to place, and those that may have to be reverted.
     pub(super) fn prepare(&mut self, due: &[(FileStep, FileStamp)]) -> Result<(), WorkerError> {
         let steps: Vec<_> = self.done.iter().chain(due).map(|(step, _)| step).collect();
-        self.staging.fill(&self.repository.top, self.states, &steps)?;
+        self.staging.fill(&self.repository.top, &steps)?;
         self.is_prepared = true;
         Ok(())
+    }
+
+    /// Writes the files of the first state, and returns where each is; `None` for an absent one. They stay until this is
+    /// dropped.
+    pub(super) fn earlier_files(&mut self, steps: &[FileStep]) -> Result<Vec<Option<PathBuf>>, WorkerError> {
+        let steps_of: Vec<_> = steps.iter().collect();
+        self.staging.check_out(&self.repository.top, Direction::Back, &steps_of)?;
+        let file =
+            |step: &FileStep| (!step.old.is_absent()).then(|| self.staging.file(Direction::Back, &step.path));
+        Ok(steps.iter().map(file).collect())
     }
 
     pub(super) fn place(&mut self, due: Vec<(FileStep, FileStamp)>) -> Result<(), WorkerError> {
@@ -160,6 +175,7 @@ fn put(top: &Path, staged: &Path, path: &Path) -> io::Result<()> {
     if target.is_dir() && !target.is_symlink() {
         durable::remove_if_empty(&target);
     }
+    durable::take_permissions(staged, &target)?;
     durable::put(staged, &target)
 }
 
@@ -179,28 +195,25 @@ impl Staging {
 
     /// Writes the files of these steps, in both states. Leftovers of an earlier attempt would be mistaken for them, so
     /// they are removed first.
-    fn fill(&self, top: &Path, states: &Merged, steps: &[&FileStep]) -> Result<(), WorkerError> {
+    fn fill(&self, top: &Path, steps: &[&FileStep]) -> Result<(), WorkerError> {
         self.clear();
-        let with = |is_absent: fn(&FileStep) -> bool| {
-            steps.iter().filter(|step| !is_absent(step)).map(|step| step.path.as_path()).collect::<Vec<_>>()
-        };
-        self.check_out(top, &states.to, Direction::Forward, &with(|step| step.new.is_absent()))?;
-        self.check_out(top, &states.from, Direction::Back, &with(|step| step.old.is_absent()))
+        self.check_out(top, Direction::Forward, steps)?;
+        self.check_out(top, Direction::Back, steps)
     }
 
-    /// Writes these files as they are in this state.
-    fn check_out(
-        &self,
-        top: &Path,
-        state: &str,
-        direction: Direction,
-        paths: &[&Path],
-    ) -> Result<(), WorkerError> {
+    /// Writes the files of these steps that the state in this direction has. Only these are in the index: the rest of the
+    /// state may no longer be in the repository.
+    fn check_out(&self, top: &Path, direction: Direction, steps: &[&FileStep]) -> Result<(), WorkerError> {
+        let there: Vec<_> = steps.iter().filter(|step| !direction.entry(step).is_absent()).collect();
+        let paths: Vec<_> = there.iter().map(|step| step.path.as_path()).collect();
+        let lines: Vec<_> =
+            there.iter().flat_map(|step| direction.entry(step).index_line(&step.path)).collect();
         let folder = self.folder.join(direction.folder());
         durable::folder(&folder).map_err(file_error("make", &folder))?;
         let index = self.folder.join("index");
         point(&index);
-        git(top, Some(&index), &["read-tree", local::named(state)?])?;
+        git(top, Some(&index), &["read-tree", "--empty"])?;
+        git_fed(top, Some(&index), &["update-index", "-z", "--index-info"], (&lines, LARGEST_FILE))?;
         let mut prefix = OsString::from("--prefix=");
         prefix.push(&folder);
         prefix.push("/");

@@ -23,6 +23,11 @@ impl Entry {
     pub(super) fn is_absent(&self) -> bool {
         self.mode == ABSENT
     }
+
+    /// The line for this entry at a path with which git fills an index.
+    pub(super) fn index_line(&self, path: &Path) -> Vec<u8> {
+        [&self.mode, &b" "[..], &self.content, b"\t", path.as_os_str().as_bytes(), b"\0"].concat()
+    }
 }
 
 /// A path that differs between two states.
@@ -48,6 +53,20 @@ impl FileStep {
 pub(in crate::workers) fn steps(top: &Path, from: &str, to: &str) -> Result<Vec<FileStep>, WorkerError> {
     let (from, to) = (local::named(from)?, local::named(to)?);
     Ok(parse(&git(top, None, &["diff-tree", "-r", "-z", "--no-renames", from, to])?))
+}
+
+/// The objects that differ between two states: the files and directories on both sides. The states themselves are not
+/// among them, and neither are the commits of nested repositories.
+pub(in crate::workers) fn changed_objects(
+    top: &Path,
+    from: &str,
+    to: &str,
+) -> Result<Vec<String>, WorkerError> {
+    let (from, to) = (local::named(from)?, local::named(to)?);
+    let changed = parse(&git(top, None, &["diff-tree", "-r", "-t", "-z", "--no-renames", from, to])?);
+    let entries = changed.into_iter().flat_map(|step| [step.old, step.new]);
+    let stored = entries.filter(|entry| !entry.is_absent() && entry.mode != REPOSITORY);
+    Ok(stored.map(|entry| String::from_utf8_lossy(&entry.content).into_owned()).collect())
 }
 
 /// Parses `:old-mode new-mode old-name new-name status`, then the path, for each.

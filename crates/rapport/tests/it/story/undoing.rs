@@ -344,3 +344,90 @@ fn killed_while_it_is_undone_it_comes_out_the_same() {
         point += 1;
     }
 }
+
+/// Has git remove everything that nothing in the repository refers to.
+fn collect_garbage(project: &Project) {
+    project.git(&["reflog", "expire", "--expire=now", "--all"]);
+    project.git(&["gc", "--quiet", "--prune=now"]);
+}
+
+/// Nothing in the repository refers to the states before and after the work: the session has them.
+#[test]
+fn what_git_removed_can_still_be_shown_and_undone() {
+    let project = project(WORK);
+    let mut wanted = files(&project);
+    wanted.insert("own.log".into(), ("painted\n".into(), false));
+    let refs = project.git(&["for-each-ref"]);
+    work(&project, &[]);
+    assert_eq!(project.git(&["for-each-ref"]), refs);
+    let diff: Value = project.json(&["diff", "--json"]);
+    assert!(diff["diff"].as_str().unwrap().contains("+# A painted app"), "{diff}");
+    collect_garbage(&project);
+    assert_eq!(project.json::<Value>(&["diff", "--json"]), diff);
+    // The commit that had most of the files may be gone as well.
+    project.git(&["commit", "--quiet", "--amend", "--all", "-m", "Other files"]);
+    collect_garbage(&project);
+    assert_eq!(project.json::<Value>(&["diff", "--json"]), diff);
+    collect_garbage(&project);
+    let undone: Value = project.json(&["undo", "--yes", "--json"]);
+    assert_eq!(undone["restored"], json!(["README.md", "draft.txt", "gone.txt", "tool.sh"]));
+    assert_eq!(files(&project), wanted);
+}
+
+/// The same after the work of a worktree was applied.
+#[test]
+fn what_git_removed_of_applied_work_can_still_be_shown_and_undone() {
+    let project = project(WORK);
+    let before = files(&project);
+    let refs = project.git(&["for-each-ref"]);
+    work(&project, &["--worker", "worktree"]);
+    project.rapport(&["apply"]).check(0, "Applied to");
+    assert_eq!(project.git(&["for-each-ref"]), refs);
+    let diff: Value = project.json(&["diff", "paint", "--json"]);
+    assert!(diff["diff"].as_str().unwrap().contains("+# A painted app"), "{diff}");
+    collect_garbage(&project);
+    assert_eq!(project.json::<Value>(&["diff", "paint", "--json"]), diff);
+    collect_garbage(&project);
+    project.rapport(&["undo", "--yes"]).check(0, "restored: README.md");
+    assert_eq!(files(&project), before);
+}
+
+/// While an agent waits, nothing is lost either: not even a file that is in no commit.
+#[test]
+fn what_git_removes_during_the_work_is_not_missed() {
+    let project = project(ASKING);
+    let before = files(&project);
+    let mut running = project.start(&["paint"], &[]);
+    project.wait_asked_for("confirm");
+    project.rapport(&["answer", "paint", "confirm"]).check(0, "Answered.");
+    running.until(|fact| matches!(fact, Event::Snapshotted { .. }));
+    collect_garbage(&project);
+    project.rapport(&["answer", "paint", "Red"]).check(0, "Answered.");
+    assert_eq!(running.finish(), 0);
+    let view: Value = project.json(&["status", "paint", "--json"]);
+    assert_eq!(view["changes"]["unknown"], Value::Null, "{view}");
+    collect_garbage(&project);
+    project.rapport(&["undo", "--yes"]).check(0, "removed: before.txt").check(0, "removed: after.txt");
+    assert_eq!(files(&project), before);
+}
+
+/// Without what the session kept, the reason is said.
+#[test]
+fn what_is_gone_for_good_is_said() {
+    let project = project(WORK);
+    work(&project, &[]);
+    let done = files(&project);
+    let kept = project.root().join(".rapport/sessions").join(project.session().as_str()).join("kept");
+    for entry in std::fs::read_dir(kept).unwrap().flatten() {
+        if entry.file_name().to_string_lossy().starts_with("states-") {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    collect_garbage(&project);
+    for command in [&["diff"][..], &["undo", "--yes"]] {
+        let said = project.rapport(command);
+        said.check(1, "of the files is no longer in the git repository");
+        assert!(!said.err().contains("bad object"), "{}", said.err());
+    }
+    assert_eq!(files(&project), done);
+}
