@@ -6,12 +6,12 @@
 mod dirs;
 mod disk;
 mod documents;
-mod home;
-mod line;
+pub(super) mod home;
+pub(super) mod line;
 mod lock;
-mod log;
+pub(super) mod log;
 mod reserved;
-mod scan;
+pub(super) mod scan;
 mod watch;
 
 use std::io;
