@@ -81,6 +81,13 @@ pub enum StoreError {
     /// will be.
     #[error("session {id} was taken over by another process")]
     Superseded { id: SessionId },
+    /// The session works in a directory of another machine, so only that machine can run it.
+    #[error("session {id} works on {host}, and waits for it")]
+    Elsewhere {
+        id: SessionId,
+        /// The name of the machine.
+        host: String,
+    },
     /// The log differs from what was written.
     #[error("{place} is damaged at line {line}: {what}")]
     Damaged {

@@ -77,7 +77,7 @@ impl Seals {
 
     /// The seals of the same person in a project that several machines share, by its name there. The directory of the
     /// project is another one on each of them, so it cannot identify the logs.
-    pub(crate) fn shared(&self, name: &str) -> Self {
+    pub fn shared(&self, name: &str) -> Self {
         let id = hex::encode(&sha256(name.as_bytes())[..key::ID / 2]);
         let site = SealedSite::Shared(id);
         Self { home: self.home.clone(), site, signer: OnceLock::new(), keys: OnceLock::new() }

@@ -209,6 +209,21 @@ impl Store for Files {
         self.on_disk(move |disk| disk.release(&id))
     }
 
+    fn take_in<'a>(
+        &'a self,
+        id: &'a SessionId,
+        entries: Vec<Entry>,
+        attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.take_in(&id, &entries, &attachments))
+    }
+
+    fn give_away<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.give_away(&id))
+    }
+
     fn session_at(&self, path: &Path) -> Stored<'_, Option<SessionId>> {
         let path = path.to_owned();
         self.on_disk(move |disk| Ok(disk.session_at(&path)))

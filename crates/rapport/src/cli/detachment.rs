@@ -96,7 +96,9 @@ async fn resume(sessions: &dyn Sessions, id: &SessionId, notes: &Path) {
             let _ = off_thread(move || remove(&note)).await;
             return;
         }
-        if matches!(sessions.holder(id).await, Ok(None)) {
+        // A process without an address only writes something; resuming waits for it.
+        let is_run = matches!(sessions.holder(id).await, Ok(Some(holder)) if holder.address.is_some());
+        if !is_run {
             match sessions.resume(id).await {
                 Ok(()) => {
                     tracing::info!(session = %id, "resumed");

@@ -73,12 +73,12 @@ impl Disk {
         Err(StoreError::NotOurs { id: id.clone(), seal })
     }
 
-    fn sealing(&self, id: &SessionId) -> Sealing {
+    pub(super) fn sealing(&self, id: &SessionId) -> Sealing {
         Sealing::new(self.seals.clone(), format!("session {id}"))
     }
 
     /// Creates the directory of all sessions, and in a project the rules for git.
-    fn make_root(&self) -> Result<(), StoreError> {
+    pub(super) fn make_root(&self) -> Result<(), StoreError> {
         dirs::make_all(&self.root)?;
         let Some(folder) = self.root.parent().filter(|_| self.project.is_some()) else { return Ok(()) };
         for (name, content, before) in GIT_FILES {
@@ -92,7 +92,7 @@ impl Disk {
     }
 
     /// The directory of an existing session. A name that is more than a plain name is not found.
-    fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
+    pub(super) fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
         if !slug::is_name(id.as_str()) {
             return Err(StoreError::NotFound(id.clone()));
         }

@@ -13,7 +13,7 @@ use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tracing::warn;
 
-/// One beat.
+/// The byte of each beat.
 pub(super) const BEAT: &[u8] = b"h";
 /// The time between two beats.
 const PACE: Duration = Duration::from_secs(2);
