@@ -25,7 +25,7 @@ use crate::support::project::Project;
 /// The default length of the disorder.
 const LENGTH: Duration = Duration::from_secs(60);
 /// How long everything may take to end once all is well.
-const HEALING: Duration = Duration::from_secs(300);
+const HEALING: Duration = Duration::from_secs(240);
 const HOSTS: usize = 3;
 const SESSIONS: usize = 30;
 const CLIENTS: usize = 6;
