@@ -40,6 +40,7 @@ const PARKING_TIME: Duration = Duration::from_secs(5);
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
 /// The pause between attempts to resume a session whose hold was lost.
 const BEFORE_RESUMING: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The maximum sleep, because the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
@@ -264,11 +265,11 @@ impl EventLoop {
         let workshop = self.parts.workshop.clone();
         tokio::spawn(async move {
             let hold = async {
-                let (entries, log) = store.hold(&id, &holder).await?;
+                // Its files are on that machine. It is not even held, so that the other one can hold it.
                 if let Some(host) = store.begun_at(&id).await? {
-                    // Its files are there.
                     return Err(StoreError::Elsewhere { id: id.clone(), host }.into());
                 }
+                let (entries, log) = store.hold(&id, &holder).await?;
                 let (session, found) = prepare_resume(id.clone(), store, entries, workshop).await?;
                 Ok((Box::new(session), found, log))
             };
@@ -741,18 +742,18 @@ impl EventLoop {
     }
 }
 
-/// Resumes a session whose hold was lost, as soon as its store can be used again, unless another process has it.
+/// Resumes a session whose hold was lost, as soon as its store can be used again and no other process holds it. The
+/// servers of a store that is recovering may not have the session at first, or not all of it.
 async fn resume_later(gateway: Gateway, id: SessionId) {
+    let mut pause = BEFORE_RESUMING;
     loop {
         match gateway.adopt(&id).await {
-            // The store cannot be reached, or the agent of before has not ended yet.
-            Err(GatewayError::Store(StoreError::Io { .. } | StoreError::Unavailable { .. })) => {}
-            Err(GatewayError::Broken(error)) if is_superseded(&error) => {}
-            // A process that only writes something releases it soon.
-            Err(GatewayError::Store(StoreError::Busy { holder, .. })) if holder.address.is_none() => {}
-            Ok(()) | Err(_) => return,
+            Ok(()) | Err(GatewayError::Closed) => return,
+            Err(GatewayError::Store(StoreError::Elsewhere { .. })) => return,
+            Err(error) => warn!(session = %id, %error, "not resumed yet"),
         }
-        tokio::time::sleep(BEFORE_RESUMING).await;
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(LONGEST_PAUSE);
     }
 }
 

@@ -8,8 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use rapport_core::{Created, Event, Origin, Session, SessionId};
-use rapport_door::{Sessions, Update};
+use rapport_door::{DoorError, Sessions, StoreError, Update};
 use rapport_durable::{digest, private_folder, remove, replace_private};
 use serde_json::json;
 
@@ -24,7 +25,8 @@ use crate::wiring::{Workspace, refuse_agents};
 /// The name of `serve` as the place where a session was begun.
 const SERVE: &str = "serve";
 /// The pauses before a session is tried again that another process holds: the one that began it is about to release it.
-const PAUSES: [u64; 6] = [20, 50, 100, 200, 500, 1000];
+/// In a store on servers, the hold of a killed process on another machine, or a server that recovers, takes longer.
+const PAUSES: [u64; 10] = [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000];
 
 /// Stores a new session, for `serve` to run.
 pub(super) fn begin(common: &Common, place: &Workspace, created: Created) -> Outcome {
@@ -59,16 +61,23 @@ pub(super) fn notes_of(place: &Workspace) -> PathBuf {
 pub(super) async fn resume_all(sessions: Arc<dyn Sessions>, notes: PathBuf) {
     let Ok(mut seen) = sessions.watch().await else { return };
     let folder = notes.clone();
-    for id in off_thread(move || noted(&folder)).await.flatten().unwrap_or_default() {
-        resume(&*sessions, &id, &notes).await;
-    }
-    while let Some(seen) = seen.next().await {
-        let is_begun = |update: &Update| match update {
-            Update::Entry(entry) => entry.facts.iter().any(is_detached),
-            Update::Progress(_) | Update::Action(_) | Update::Lost(_) => false,
-        };
-        if seen.updates.iter().any(is_begun) {
-            resume(&*sessions, &seen.session, &notes).await;
+    let noted = off_thread(move || noted(&folder)).await.flatten().unwrap_or_default();
+    // Side by side: one that is held for a while does not keep the others waiting.
+    let mut resuming: FuturesUnordered<_> =
+        noted.into_iter().map(|id| resume(&*sessions, id, &notes)).collect();
+    loop {
+        tokio::select! {
+            Some(()) = resuming.next() => {}
+            seen = seen.next() => {
+                let Some(seen) = seen else { return };
+                let is_begun = |update: &Update| match update {
+                    Update::Entry(entry) => entry.facts.iter().any(is_detached),
+                    Update::Progress(_) | Update::Action(_) | Update::Lost(_) => false,
+                };
+                if seen.updates.iter().any(is_begun) {
+                    resuming.push(resume(&*sessions, seen.session, &notes));
+                }
+            }
         }
     }
 }
@@ -86,9 +95,17 @@ fn is_detached(fact: &Event) -> bool {
 
 /// Resumes a session that is detached and goes on, if no process runs it. A log that is damaged or not trusted starts
 /// no agent, and a failed session waits until a person tries it again.
-async fn resume(sessions: &dyn Sessions, id: &SessionId, notes: &Path) {
+async fn resume(sessions: &dyn Sessions, id: SessionId, notes: &Path) {
+    let id = &id;
     for pause in PAUSES {
-        let Ok(view) = sessions.view(id).await else { return };
+        let view = match sessions.view(id).await {
+            Ok(view) => view,
+            Err(error) => {
+                tracing::info!(session = %id, why = rapport_door::variant(&error), "not read");
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+                continue;
+            }
+        };
         let is_detached = view.origin.as_ref().is_some_and(|origin| origin.channel == SERVE);
         if !is_detached || super::screen::is_over(&view) {
             let note = notes.join(id.as_str());
@@ -104,6 +121,8 @@ async fn resume(sessions: &dyn Sessions, id: &SessionId, notes: &Path) {
                     tracing::info!(session = %id, "resumed");
                     return;
                 }
+                // The `serve` of that machine resumes it.
+                Err(DoorError::Store(StoreError::Elsewhere { .. })) => return,
                 Err(error) => {
                     tracing::info!(session = %id, why = rapport_door::variant(&error), "not resumed");
                 }

@@ -48,9 +48,9 @@ pub(super) fn execute(common: &Common, _args: Args) -> Outcome {
         return say("No process holds a session at the moment.");
     }
     for host in &hosts {
-        say(&line(host))?;
+        say(line(host))?;
         for session in &host.sessions {
-            say(&format!("  {}", safe::line(session.as_str())))?;
+            say(format_args!("  {}", safe::line(session.as_str())))?;
         }
     }
     Ok(())

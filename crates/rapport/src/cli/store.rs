@@ -59,8 +59,11 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     }
 }
 
+/// All logs, and how this machine's copies of them compare.
+type Copies = Vec<(SessionId, CopyState)>;
+
 /// The store of this project, and how this machine's copies compare with it.
-fn compared(common: &Common) -> Result<(Arc<dyn Store>, Vec<(SessionId, CopyState)>), Failure> {
+fn compared(common: &Common) -> Result<(Arc<dyn Store>, Copies), Failure> {
     let store = Workspace::find(common)?.store_in(&SessionKind::Sessions);
     match wait(store.copies())? {
         Some(copies) => Ok((store, copies)),

@@ -8,8 +8,11 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_nats::jetstream::message::StreamMessage;
 use async_nats::jetstream::object_store::ObjectStore;
-use async_nats::jetstream::stream::{self, DiscardPolicy, RawMessageErrorKind, StorageType, Stream};
+use async_nats::jetstream::stream::{
+    self, DiscardPolicy, RawMessageError, RawMessageErrorKind, StorageType, Stream,
+};
 use async_nats::jetstream::{self, Context, object_store};
 use async_nats::{Client, ConnectOptions, Event, HeaderMap, Request, ServerAddr};
 use futures_util::{StreamExt as _, TryStreamExt as _};
@@ -312,23 +315,14 @@ impl Cluster {
         stream: &Stream<()>,
         subject: &str,
     ) -> Result<Option<StoredMessage>, StoreError> {
-        let last = || async move {
-            match stream.get_last_raw_message_by_subject(subject).await {
-                Ok(message) => {
-                    let content = message.payload.to_vec();
-                    Ok(Some(StoredMessage::new(message.sequence, &message.headers, content)))
-                }
-                Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
-                Err(error) => Err(error.to_string()),
-            }
-        };
+        let last = || async move { found(stream.get_last_raw_message_by_subject(subject).await) };
         self.repeat("read", subject, last).await
     }
 
-    /// The first message of a subject.
+    /// The first message of a subject, according to the leader of the servers.
     pub(super) async fn first(&self, subject: &str) -> Result<Option<StoredMessage>, StoreError> {
-        let found = self.repeat("read", subject, || self.batch(subject, 1, 1)).await?;
-        Ok(found.into_iter().next())
+        let first = || async move { found(self.sessions.get_first_raw_message_by_subject(subject, 1).await) };
+        self.repeat("read", subject, first).await
     }
 
     /// All messages of a subject, in order, up to this number. Any server answers, perhaps one that is behind; the
@@ -342,7 +336,7 @@ impl Cluster {
         let until = Instant::now() + PATIENCE;
         loop {
             let after = found.last().map_or(0, |last| last.sequence);
-            let why = match self.batch(subject, after + 1, BATCH).await {
+            let why = match self.batch(subject, after + 1).await {
                 Ok(batch) => {
                     found.extend(batch);
                     if found.last().is_some_and(|last| last.sequence >= until_number) {
@@ -364,11 +358,11 @@ impl Cluster {
     }
 
     /// Some messages of a subject, in order, from this number on.
-    async fn batch(&self, subject: &str, from: u64, most: u32) -> Result<Vec<StoredMessage>, String> {
+    async fn batch(&self, subject: &str, from: u64) -> Result<Vec<StoredMessage>, String> {
         let say = |error: &dyn std::fmt::Display| error.to_string();
         let inbox = self.client.new_inbox();
         let mut answers = self.client.subscribe(inbox.clone()).await.map_err(|error| say(&error))?;
-        let request = json!({ "seq": from, "next_by_subj": subject, "batch": most }).to_string();
+        let request = json!({ "seq": from, "next_by_subj": subject, "batch": BATCH }).to_string();
         let to = format!("$JS.API.DIRECT.GET.{}", self.stream);
         self.client.publish_with_reply(to, inbox, request.into()).await.map_err(|error| say(&error))?;
         let until = Instant::now() + ANSWER;
@@ -478,6 +472,18 @@ impl StoredMessage {
             Some(HostName { id: id.to_owned(), name: name.to_owned() })
         });
         Self { sequence, content, is_mark, host, object: word(OBJECT), write: word(WRITE) }
+    }
+}
+
+/// The message that the servers found, if there is one.
+fn found(message: Result<StreamMessage, RawMessageError>) -> Result<Option<StoredMessage>, String> {
+    match message {
+        Ok(message) => {
+            let content = message.payload.to_vec();
+            Ok(Some(StoredMessage::new(message.sequence, &message.headers, content)))
+        }
+        Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => Ok(None),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -55,8 +55,11 @@ struct Host {
 
 impl Host {
     fn serve(&self) {
+        let log =
+            std::fs::File::options().create(true).append(true).open(self.project.path("serve.log")).unwrap();
         let mut serve = self.project.command();
-        let child = serve.arg("serve").stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        serve.args(["serve", "--log", "info"]).stdout(Stdio::null()).stderr(log);
+        let child = serve.spawn().unwrap();
         *self.serving.lock().unwrap() = Some(child);
     }
 
@@ -142,7 +145,7 @@ fn whatever_fails_nothing_is_lost_and_everything_ends() {
         }
     }
     hosts.iter().for_each(Host::kill);
-    let left = views_by_status(&hosts[0]);
+    let left = left(&hosts);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert_eq!(ids.len(), SESSIONS);
     assert!(ended.is_some(), "not all sessions ended: {left}");
@@ -248,9 +251,26 @@ fn views(host: &Host) -> Vec<View> {
     serde_json::from_slice(&ran.0.stdout).unwrap_or_default()
 }
 
-fn views_by_status(host: &Host) -> String {
-    let lines =
-        views(host).into_iter().map(|view| format!("{} {:?} {:?}", view.id, view.status, view.questions));
+/// The sessions that have not ended, and what the hosts logged about them.
+fn left(hosts: &[Host]) -> String {
+    let all = views(&hosts[0]);
+    let open = all.iter().filter(|view| view.status != Status::Completed);
+    let lines = open.map(|view| {
+        let logs = hosts.iter().map(|host| {
+            let log = std::fs::read_to_string(host.project.path("serve.log")).unwrap_or_default();
+            log.lines()
+                .filter(|line| line.contains(view.id.as_str()))
+                .map(|line| format!("  {line}\n"))
+                .collect()
+        });
+        format!(
+            "{} {:?} {:?}\n{}",
+            view.id,
+            view.status,
+            view.questions,
+            logs.collect::<Vec<String>>().join("  --\n")
+        )
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 
