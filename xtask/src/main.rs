@@ -9,6 +9,7 @@ mod dockerd;
 mod engine;
 mod mcp_client;
 mod mcp_conformance;
+mod nats;
 mod npm;
 mod pages;
 mod python;

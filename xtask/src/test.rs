@@ -9,6 +9,7 @@ use crate::claude_code;
 use crate::engine::{self, Engine};
 use crate::mcp_client;
 use crate::mcp_conformance;
+use crate::nats;
 use crate::shell::{self, FULL, Outcome, cargo, exists, step, target};
 
 /// How much is run.
@@ -39,6 +40,7 @@ pub(crate) fn run(extent: Extent<'_>, skips: Skips) -> Outcome {
     step("agents", claude_code::install_all)?;
     step("MCP clients", mcp_client::install)?;
     step("checker of accessibility", axe::install)?;
+    step("server of NATS", nats::install)?;
     let mut engine = None;
     let mut without = std::env::var(WITHOUT).unwrap_or_default();
     match mcp_conformance::impossible() {
@@ -127,7 +129,7 @@ fn tests(
         cargo(&["test", "--workspace", "--features", FULL, "--no-fail-fast"])
     };
     tests.envs(claude_code::variables()?).envs(mcp_client::variables()?).envs(mcp_conformance::variable()?);
-    tests.envs([axe::variable()?]);
+    tests.envs([axe::variable()?, nats::variable()?]);
     tests.envs(engine.into_iter().flat_map(Engine::variables)).envs(variables);
     if extent == Extent::Everything {
         tests.env("RAPPORT_PROPERTY_CASES", "100000");

@@ -56,6 +56,11 @@ impl Holder {
     pub fn this_process(address: Option<String>) -> Self {
         Self { pid: std::process::id(), address, host: None }
     }
+
+    /// Whether it is this process.
+    pub fn is_this_process(&self) -> bool {
+        self.host.is_none() && self.pid == std::process::id()
+    }
 }
 
 impl fmt::Display for Holder {
@@ -81,6 +86,13 @@ pub enum StoreError {
     /// will be.
     #[error("session {id} was taken over by another process")]
     Superseded { id: SessionId },
+    /// The session works in a directory of another machine, so only that machine can run it.
+    #[error("session {id} works on {host}, and waits for it")]
+    Elsewhere {
+        id: SessionId,
+        /// The name of the machine.
+        host: String,
+    },
     /// The log differs from what was written.
     #[error("{place} is damaged at line {line}: {what}")]
     Damaged {

@@ -200,6 +200,9 @@ impl From<StoreError> for Failure {
                 .hint(format!("If it asks something, answer it from here (it goes on in that process): rapport answer {id}")),
             StoreError::Superseded { id } => Self::new(Code::Busy, message)
                 .hint(format!("See who runs it now with: rapport status {id}")),
+            StoreError::Elsewhere { id, host } => Self::new(Code::Busy, message)
+                .hint(format!("On {host}, continue it with: rapport resume {id}"))
+                .hint(format!("Answer it from here, and it continues there: rapport answer {id}")),
             StoreError::Damaged { .. } => Self::new(Code::Store, message).hint(
                 "Nothing was changed. Restore the file from a backup or from version control, or move the session's \
                  directory away.",

@@ -15,6 +15,7 @@ use rapport_door::{ChannelSetup, Diagnosis, NewBranch, NewWork, ProjectSetup, Wo
 use tokio::task::JoinHandle;
 
 use crate::actions;
+use crate::agents::keeper::heartbeat;
 use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
 use crate::branches;
 use crate::channels::ChannelKinds;
@@ -154,9 +155,13 @@ impl Workspace {
     fn with_store(self) -> Result<Self, Failure> {
         let Some(name) = config::store(&self.home, variable) else { return Ok(self) };
         let stored_by = self.stores.find(&name).map_err(|why| {
-            Failure::new(Code::Usage, format!("the setting `store`: {why}")).hint(
+            let failure = Failure::new(Code::Usage, format!("the setting `store`: {why}")).hint(
                 "Name one of them in the config.yaml of your home, or in RAPPORT_STORE, or leave it out.",
-            )
+            );
+            match name.starts_with("nats") && cfg!(not(feature = "nats")) {
+                true => failure.hint("Build it with NATS: cargo build --release --features full"),
+                false => failure,
+            }
         })?;
         Ok(Self { stored_by, ..self })
     }
@@ -297,6 +302,8 @@ impl Workspace {
         StoreSite {
             root: kind.root(&self.project),
             project: self.project.clone(),
+            home: self.home.clone(),
+            address: None,
             seals: Arc::new(self.seals()),
             settings: SettingsReader::new(move || config::sources(&home, &project, variables(), &known)),
         }
@@ -628,6 +635,17 @@ pub struct Host {
     sweeping: JoinHandle<()>,
     /// Records how sessions end.
     recording: JoinHandle<()>,
+    /// Has acts from other machines delivered to the engine.
+    receiving: Receiving,
+}
+
+/// Has acts from other machines delivered, until it is dropped.
+struct Receiving(Option<Box<dyn Send>>);
+
+impl std::fmt::Debug for Receiving {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Receiving")
+    }
 }
 
 impl Host {
@@ -644,6 +662,11 @@ impl Host {
         let (store, worker) = (parts.store.clone(), parts.worker.clone());
         let sweeping = sweep(place, worker.clone()).await;
         let engine = Engine::start(parts);
+        let receiving = Receiving(store.receive(Arc::new(engine.gateway())).await?);
+        if receiving.0.is_some() {
+            // Another machine may take over the sessions of a host that is frozen.
+            heartbeat::begin();
+        }
         let sessions = ProjectSessions::new(store, Some(engine.gateway()), worker, Clock::system())
             .granting(Grants::of(&place.home, &place.project));
         let tools = lead_tools::of(place, settings, Arc::new(sessions.clone()));
@@ -652,7 +675,7 @@ impl Host {
         let seen = engine.gateway().watch().await;
         let seen = seen.map_err(|error| Failure::new(Code::Trouble, error.to_string()))?;
         let recording = tokio::spawn(recorder::record(known, own, seen));
-        Ok(Self { sessions, engine, socket, sweeping, recording })
+        Ok(Self { sessions, engine, socket, sweeping, recording, receiving })
     }
 
     /// The door to all sessions of the place, including those of this engine.
@@ -665,6 +688,7 @@ impl Host {
         self.sweeping.abort();
         self.socket.stop().await;
         self.engine.stop().await;
+        drop(self.receiving);
         // Ends that are not recorded by then are recorded when the project is next loaded.
         let abort = self.recording.abort_handle();
         if tokio::time::timeout(RECORDING, self.recording).await.is_err() {

@@ -38,6 +38,9 @@ use crate::workers::{WorkerError, Workplace};
 const PARKING_TIME: Duration = Duration::from_secs(5);
 /// How long to wait after that. A driver that does not end must not keep the program running.
 const LAST_PATIENCE: Duration = Duration::from_secs(15);
+/// The pause between attempts to resume a session whose hold was lost.
+const BEFORE_RESUMING: Duration = Duration::from_millis(500);
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 /// The maximum sleep, because the wall clock may be set meanwhile.
 const LONGEST_SLEEP: Duration = Duration::from_secs(600);
 
@@ -51,6 +54,8 @@ pub(super) struct EventLoop {
     /// Entries that are being appended, each with its log. They are polled here and not in tasks of their own:
     /// questions and answers pass through these, and every task in between would cost two thread switches.
     storing: FuturesUnordered<BoxFuture<'static, Done>>,
+    /// The sessions whose holds may be lost without a write that shows it; with whether they were.
+    losses: FuturesUnordered<BoxFuture<'static, (SessionId, bool)>>,
     done: mpsc::UnboundedReceiver<Done>,
     pub(super) done_to: mpsc::UnboundedSender<Done>,
     pub(super) sessions: HashMap<SessionId, Hosted>,
@@ -154,6 +159,7 @@ impl EventLoop {
             reports,
             reports_to,
             storing: FuturesUnordered::new(),
+            losses: FuturesUnordered::new(),
             done,
             done_to,
             sessions: HashMap::new(),
@@ -175,6 +181,7 @@ impl EventLoop {
                 Some(report) = self.reports.recv() => self.on_report(report),
                 Some(stored) = self.storing.next() => self.on_done(stored),
                 Some(done) = self.done.recv() => self.on_done(done),
+                Some((id, is_lost)) = self.losses.next() => if is_lost { self.on_loss(&id) },
                 () = sleep_until(wake) => self.on_tick(),
                 _ = &mut stop => break,
             }
@@ -264,6 +271,10 @@ impl EventLoop {
         let workshop = self.parts.workshop.clone();
         tokio::spawn(async move {
             let hold = async {
+                // Its files are on that machine. It is not even held, so that the other one can hold it.
+                if let Some(host) = store.begun_at(&id).await? {
+                    return Err(StoreError::Elsewhere { id: id.clone(), host }.into());
+                }
                 let (entries, log) = store.hold(&id, &holder).await?;
                 let (session, found) = prepare_resume(id.clone(), store, entries, workshop).await?;
                 Ok((Box::new(session), found, log))
@@ -371,6 +382,10 @@ impl EventLoop {
             Done::Resumed { id, session, found, log, answer } => {
                 let span = info_span!("session", %id);
                 info!(parent: &span, seq = session.seq(), "session resumed");
+                if let Some(loss) = log.loss() {
+                    let lost = id.clone();
+                    self.losses.push(loss.map(|is_lost| (lost, is_lost)).boxed());
+                }
                 self.sessions.insert(id.clone(), Hosted::new(*session, log, span));
                 self.running.insert(id.clone());
                 match answer {
@@ -517,6 +532,8 @@ impl EventLoop {
         match outcome {
             // Another process writes now, so the log is released.
             Err(StoreError::Superseded { .. }) => drop(log),
+            // The hold was lost meanwhile.
+            _ if hosted.broken.is_some() => drop(log),
             _ => hosted.log = Some(log),
         }
         match outcome {
@@ -555,8 +572,30 @@ impl EventLoop {
                 error
             }
         };
+        self.give_up(id, &error);
+        self.forget_ended(id, incoming.ended);
+        self.forget_superseded(id);
+    }
+
+    /// Handles the loss of a session whose hold ended without a write: another process may hold it, so its agent is
+    /// killed and nothing more is written.
+    fn on_loss(&mut self, id: &SessionId) {
+        // A refused write may have shown it before.
+        if let Some(hosted) = self.sessions.get_mut(id).filter(|hosted| hosted.broken.is_none()) {
+            warn!(parent: &hosted.span, "hold lost");
+            // While an entry is being stored, its log is dropped with the outcome.
+            hosted.log = None;
+            self.give_up(id, &Arc::new(StoreError::Superseded { id: id.clone() }));
+            self.forget_superseded(id);
+        }
+        tokio::spawn(resume_later(self.gateway.clone(), id.clone()));
+    }
+
+    /// Does nothing more in a session: kills what runs for it, and refuses what waits.
+    fn give_up(&mut self, id: &SessionId, error: &Arc<StoreError>) {
+        let Some(hosted) = self.sessions.get_mut(id) else { return };
         hosted.broken = Some(error.clone());
-        if is_superseded(&error) {
+        if is_superseded(error) {
             hosted.tell(&Update::Lost(error.to_string()));
         }
         hosted.followers.clear();
@@ -572,11 +611,9 @@ impl EventLoop {
             check.end();
         }
         for Incoming { answer, ended, .. } in undecided {
-            answer.map(|answer| answer.send(Err(gone(id, &error))));
+            answer.map(|answer| answer.send(Err(gone(id, error))));
             self.forget_ended(id, ended);
         }
-        self.forget_ended(id, incoming.ended);
-        self.forget_superseded(id);
     }
 
     /// Drops a session that another process runs, once its agent, batch and effects here have ended: they must not
@@ -720,6 +757,21 @@ impl EventLoop {
             let closes = hosted.effects.contains(&Effect::Close);
             !hosted.is_idle() || hosted.is_storing() || hosted.notes_left() || closes
         })
+    }
+}
+
+/// Resumes a session whose hold was lost, as soon as its store can be used again and no other process holds it. The
+/// servers of a store that is recovering may not have the session at first, or not all of it.
+async fn resume_later(gateway: Gateway, id: SessionId) {
+    let mut pause = BEFORE_RESUMING;
+    loop {
+        match gateway.adopt(&id).await {
+            Ok(()) | Err(GatewayError::Closed) => return,
+            Err(GatewayError::Store(StoreError::Elsewhere { .. })) => return,
+            Err(error) => warn!(session = %id, %error, "not resumed yet"),
+        }
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(LONGEST_PAUSE);
     }
 }
 

@@ -74,7 +74,7 @@ pub struct ProjectSessions {
 impl ProjectSessions {
     /// The sessions of this store, some of which may run in the engine behind this gateway.
     pub fn new(store: Arc<dyn Store>, here: Option<Gateway>, worker: Arc<dyn Worker>, clock: Clock) -> Self {
-        let holders = Holders::of(&*store);
+        let holders = Holders::of(store.clone());
         Self { store, clock, here, holders, worker, grants: None }
     }
 
@@ -296,8 +296,11 @@ impl ProjectSessions {
         act: &Act,
     ) -> Result<Option<Reached>, DoorError> {
         if self.here.is_some() {
-            self.resume_here(id).await?;
-            return Ok(None);
+            match self.resume_here(id).await {
+                // Its own machine continues it. Until then the act is in the log.
+                Err(DoorError::Store(StoreError::Elsewhere { .. })) => {}
+                outcome => return outcome.map(|()| None),
+            }
         }
         let is_agent = spawn_blocking(|| descent::is_of_an_agent(std::process::id())).await;
         if is_agent.map_err(|error| broken(io::Error::other(error)))? {

@@ -12,11 +12,6 @@ pub struct Chain {
 impl Chain {
     pub(crate) const START: Chain = Chain { seq: 0, hash: [0; 32] };
 
-    /// The number of its last line.
-    pub(crate) fn seq(&self) -> u64 {
-        self.seq
-    }
-
     /// Whether these lines contain this position.
     pub(crate) fn is_of<'a>(&self, lines: impl Iterator<Item = &'a [u8]>) -> bool {
         let mut chain = Chain::START;

@@ -21,12 +21,21 @@ pub(super) struct Checkout {
     /// Its id in seals. It is not a secret: it is useless without the key.
     pub(super) id: String,
     accepts: BTreeSet<(String, String)>,
+    /// Whether team mates write here as well.
+    is_shared: bool,
 }
 
 impl Checkout {
+    /// The sessions of a project in a store that several machines share. Whoever has a known key writes there as well,
+    /// which the person accepted by choosing that store.
+    pub(super) fn shared(id: String) -> Self {
+        Self { id, accepts: BTreeSet::new(), is_shared: true }
+    }
+
     /// Whether signatures of this key in that checkout are trusted here.
     pub(super) fn accepts(&self, key: &str, checkout: &str) -> bool {
-        self.accepts.contains(&(key.to_owned(), checkout.to_owned()))
+        (self.is_shared && checkout == self.id)
+            || self.accepts.contains(&(key.to_owned(), checkout.to_owned()))
     }
 }
 
@@ -85,7 +94,7 @@ impl Checkouts {
             let (id, accepts) = (hex::encode(&id), BTreeSet::new());
             let record = Record { path: project.to_owned(), directory, accepts: accepts.clone() };
             records.insert(id.clone(), record);
-            Ok(Checkout { id, accepts })
+            Ok(Checkout { id, accepts, is_shared: false })
         })
     }
 
@@ -127,7 +136,7 @@ fn known(records: &Records, project: &Path, directory: &Directory) -> Option<Che
         record.directory == *directory && (directory.born.is_some() || record.path == project)
     };
     let (id, record) = records.iter().find(|(_, record)| is_it(record))?;
-    Some(Checkout { id: id.clone(), accepts: record.accepts.clone() })
+    Some(Checkout { id: id.clone(), accepts: record.accepts.clone(), is_shared: false })
 }
 
 impl Directory {

@@ -25,7 +25,7 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use rapport_durable::{Flush, private_folder};
+use rapport_durable::{Flush, hex, private_folder, sha256};
 
 pub use self::chain::Chain;
 use self::checkout::{Checkout, Checkouts};
@@ -40,9 +40,18 @@ pub use rapport_door::Seal;
 #[derive(Debug)]
 pub struct Seals {
     home: PathBuf,
-    project: PathBuf,
+    site: SealedSite,
     signer: OnceLock<Signer>,
     keys: OnceLock<Arc<Keys>>,
+}
+
+/// What the sealed logs belong to.
+#[derive(Debug)]
+enum SealedSite {
+    /// The project in this directory.
+    Directory(PathBuf),
+    /// A project in a store that several machines share, by its id.
+    Shared(String),
 }
 
 /// The keys that may be trusted.
@@ -62,7 +71,16 @@ struct Signer {
 impl Seals {
     /// The seals of the person with this home, in this project.
     pub fn new(home: PathBuf, project: PathBuf) -> Self {
-        Self { home, project, signer: OnceLock::new(), keys: OnceLock::new() }
+        let site = SealedSite::Directory(project);
+        Self { home, site, signer: OnceLock::new(), keys: OnceLock::new() }
+    }
+
+    /// The seals of the same person in a project that several machines share, by its name there. The directory of the
+    /// project is another one on each of them, so it cannot identify the logs.
+    pub fn shared(&self, name: &str) -> Self {
+        let id = hex::encode(&sha256(name.as_bytes())[..key::ID / 2]);
+        let site = SealedSite::Shared(id);
+        Self { home: self.home.clone(), site, signer: OnceLock::new(), keys: OnceLock::new() }
     }
 
     /// The sealed line for a JSON object with at least one field, as the next of this chain, with its newline.
@@ -114,7 +132,10 @@ impl Seals {
             return Ok(signer);
         }
         let key = OwnKey::find_or_make(&self.home)?;
-        let checkout = Checkouts::at(&self.home).find_or_make(&self.project)?;
+        let checkout = match &self.site {
+            SealedSite::Directory(project) => Checkouts::at(&self.home).find_or_make(project)?,
+            SealedSite::Shared(id) => Checkout::shared(id.clone()),
+        };
         Ok(self.signer.get_or_init(|| Signer { key, checkout }))
     }
 
@@ -131,7 +152,10 @@ impl Seals {
     }
 
     fn checkout(&self) -> io::Result<Option<Checkout>> {
-        Checkouts::at(&self.home).find(&self.project)
+        match &self.site {
+            SealedSite::Directory(project) => Checkouts::at(&self.home).find(project),
+            SealedSite::Shared(id) => Ok(Some(Checkout::shared(id.clone()))),
+        }
     }
 
     fn folder(&self, checkout: &Checkout) -> PathBuf {

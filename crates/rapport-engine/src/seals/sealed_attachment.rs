@@ -43,6 +43,15 @@ impl CheckedAttachment {
     pub(crate) fn unbound(length: u64, seal: Seal) -> Self {
         Self { length, seal, bound: Chain::START, last: None }
     }
+
+    /// Whether it is bound to a position of this log, and to none before the last one. An older conversation would have
+    /// the agent do again what it has done since.
+    pub(crate) fn is_last_of(&self, log: &[u8]) -> bool {
+        let is_part = |position: &Chain| position.is_of(log.split(|byte| *byte == b'\n'));
+        // The last head may be of an earlier log of this name.
+        let is_older = self.last.as_ref().is_some_and(|last| last.seq > self.bound.seq && is_part(last));
+        is_part(&self.bound) && !is_older
+    }
 }
 
 impl Seals {

@@ -9,16 +9,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rapport_core::{Entry, Event, SessionId};
 
 use super::blocking::wait;
-use super::reach::Reach;
+use super::reach::{Reach, Recipient};
 use super::{
-    Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store,
-    Stored,
+    Attacher, AttachmentPieces, Changes, CopyState, DocumentFolder, Holder, HostProcess, InspectedSession,
+    Log, Reserved, Store, Stored,
 };
 use crate::seals::Seal;
 
@@ -134,8 +135,45 @@ impl Store for Trial {
         self.store.holder(id)
     }
 
+    fn begun_at<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<String>> {
+        self.store.begun_at(id)
+    }
+
+    fn hosts(&self) -> Stored<'_, Option<Vec<HostProcess>>> {
+        self.store.hosts()
+    }
+
+    fn copies(&self) -> Stored<'_, Option<Vec<(SessionId, CopyState)>>> {
+        self.store.copies()
+    }
+
+    fn restore<'a>(&'a self, id: &'a SessionId) -> Stored<'a, u64> {
+        self.store.restore(id)
+    }
+
+    fn take_in<'a>(
+        &'a self,
+        id: &'a SessionId,
+        entries: Vec<Entry>,
+        attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        self.store.take_in(id, entries, attachments)
+    }
+
+    fn set_copy_aside<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        self.store.set_copy_aside(id)
+    }
+
+    fn give_away<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        self.store.give_away(id)
+    }
+
     fn reach(&self) -> Option<Arc<dyn Reach>> {
         self.store.reach()
+    }
+
+    fn receive(&self, recipient: Arc<dyn Recipient>) -> Stored<'_, Option<Box<dyn Send>>> {
+        self.store.receive(recipient)
     }
 
     fn watch(&self) -> Stored<'_, Changes> {
@@ -261,6 +299,10 @@ impl Log for TrialLog {
             Ok(Entry { seq: *last, at, facts })
         };
         orders.append(append).boxed()
+    }
+
+    fn loss(&self) -> Option<BoxFuture<'static, bool>> {
+        self.log.loss()
     }
 
     fn attacher(&self) -> Arc<dyn Attacher> {

@@ -6,12 +6,12 @@
 mod dirs;
 mod disk;
 mod documents;
-mod home;
-mod line;
+pub(super) mod home;
+pub(super) mod line;
 mod lock;
-mod log;
+pub(super) mod log;
 mod reserved;
-mod scan;
+pub(super) mod scan;
 mod watch;
 
 use std::io;
@@ -210,6 +210,21 @@ impl Store for Files {
     fn release(&self, id: &SessionId) -> Stored<'_, ()> {
         let id = id.clone();
         self.on_disk(move |disk| disk.release(&id))
+    }
+
+    fn take_in<'a>(
+        &'a self,
+        id: &'a SessionId,
+        entries: Vec<Entry>,
+        attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.take_in(&id, &entries, &attachments))
+    }
+
+    fn give_away<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        let id = id.clone();
+        self.on_disk(move |disk| disk.give_away(&id))
     }
 
     fn session_at(&self, path: &Path) -> Stored<'_, Option<SessionId>> {

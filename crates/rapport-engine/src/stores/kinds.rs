@@ -20,6 +20,11 @@ pub trait StoreKind: Send + Sync {
     /// Its name in the setting `store`.
     fn name(&self) -> &'static str;
 
+    /// Whether the setting `store` says with the name where it is: `nats://a,b,c`.
+    fn has_address(&self) -> bool {
+        false
+    }
+
     /// The section of the settings that configures it.
     fn section(&self) -> Option<Declared> {
         None
@@ -54,6 +59,10 @@ pub struct StoreSite {
     /// The directory in the project that identifies them.
     pub root: PathBuf,
     pub project: PathBuf,
+    /// The home, which has the person's keys and the id of this machine.
+    pub home: PathBuf,
+    /// Where the store is, if the setting says it.
+    pub address: Option<String>,
     /// The seals of this person.
     pub seals: Arc<Seals>,
     /// The settings, for a store that has some.
@@ -114,16 +123,26 @@ impl StoreKinds {
 
     /// The kind that is used unless the settings name one.
     pub fn usual(&self) -> ChosenStore {
-        ChosenStore(self.usual.clone())
+        ChosenStore { kind: self.usual.clone(), address: None }
     }
 
-    /// The kind of this name; fails with a list of the existing ones.
-    pub fn find(&self, name: &str) -> Result<ChosenStore, String> {
-        let found = self.iter().find(|kind| kind.name() == name).cloned();
-        found.map(ChosenStore).ok_or_else(|| {
+    /// The kind that the setting `store` names; fails with a list of the existing ones.
+    pub fn find(&self, setting: &str) -> Result<ChosenStore, String> {
+        let (name, address) = match setting.split_once("://") {
+            Some((name, address)) => (name, Some(address.to_owned())),
+            None => (setting, None),
+        };
+        let Some(kind) = self.iter().find(|kind| kind.name() == name).cloned() else {
             let names: Vec<_> = self.iter().map(|kind| kind.name()).collect();
-            format!("this program has no store {name:?}; it has: {}", names.join(", "))
-        })
+            return Err(format!("this program has no store {name:?}; it has: {}", names.join(", ")));
+        };
+        match (kind.has_address(), &address) {
+            (true, None) => {
+                Err(format!("{name} needs the addresses of its servers: {name}://HOST,HOST,HOST"))
+            }
+            (false, Some(_)) => Err(format!("{name} has no address; write only {name}")),
+            (true, Some(_)) | (false, None) => Ok(ChosenStore { kind, address }),
+        }
     }
 }
 
@@ -135,25 +154,38 @@ impl fmt::Debug for StoreKinds {
 
 /// The kind of store that is used.
 #[derive(Clone)]
-pub struct ChosenStore(Arc<dyn StoreKind>);
+pub struct ChosenStore {
+    kind: Arc<dyn StoreKind>,
+    address: Option<String>,
+}
 
 impl ChosenStore {
     /// The store for these sessions, which is opened when it is used for the first time.
     pub fn store(&self, site: StoreSite) -> Arc<dyn Store> {
-        Arc::new(LazyStore::new(self.0.clone(), site))
+        Arc::new(LazyStore::new(self.kind.clone(), self.at(site)))
+    }
+
+    /// The name of its kind.
+    pub fn name(&self) -> &'static str {
+        self.kind.name()
     }
 
     pub fn whereabouts(&self, site: &StoreSite, id: Option<&SessionId>) -> String {
-        self.0.whereabouts(site, id)
+        self.kind.whereabouts(&self.at(site.clone()), id)
     }
 
     pub fn diagnose(&self, site: StoreSite) -> BoxFuture<'_, Diagnosis> {
-        self.0.diagnose(site)
+        self.kind.diagnose(self.at(site))
+    }
+
+    /// The site, with the address that the setting names.
+    fn at(&self, site: StoreSite) -> StoreSite {
+        StoreSite { address: self.address.clone(), ..site }
     }
 }
 
 impl fmt::Debug for ChosenStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name())
+        f.write_str(self.kind.name())
     }
 }

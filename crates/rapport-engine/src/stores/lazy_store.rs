@@ -10,10 +10,10 @@ use rapport_core::{Entry, Event, SessionId};
 use tokio::sync::OnceCell;
 
 use super::kinds::{StoreKind, StoreSite};
-use super::reach::Reach;
+use super::reach::{Reach, Recipient};
 use super::{
-    AttachmentPieces, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store, StoreError,
-    Stored,
+    AttachmentPieces, Changes, CopyState, DocumentFolder, Holder, HostProcess, InspectedSession, Log,
+    Reserved, Store, StoreError, Stored,
 };
 use crate::seals::Seal;
 
@@ -77,9 +77,46 @@ impl Store for LazyStore {
         async move { self.open().await?.holder(id).await }.boxed()
     }
 
+    fn begun_at<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<String>> {
+        async move { self.open().await?.begun_at(id).await }.boxed()
+    }
+
+    fn hosts(&self) -> Stored<'_, Option<Vec<HostProcess>>> {
+        async move { self.open().await?.hosts().await }.boxed()
+    }
+
+    fn copies(&self) -> Stored<'_, Option<Vec<(SessionId, CopyState)>>> {
+        async move { self.open().await?.copies().await }.boxed()
+    }
+
+    fn restore<'a>(&'a self, id: &'a SessionId) -> Stored<'a, u64> {
+        async move { self.open().await?.restore(id).await }.boxed()
+    }
+
+    fn take_in<'a>(
+        &'a self,
+        id: &'a SessionId,
+        entries: Vec<Entry>,
+        attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        async move { self.open().await?.take_in(id, entries, attachments).await }.boxed()
+    }
+
+    fn set_copy_aside<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        async move { self.open().await?.set_copy_aside(id).await }.boxed()
+    }
+
+    fn give_away<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        async move { self.open().await?.give_away(id).await }.boxed()
+    }
+
     /// A holder is known only from the store, which is open by then.
     fn reach(&self) -> Option<Arc<dyn Reach>> {
         self.opened.get()?.reach()
+    }
+
+    fn receive(&self, recipient: Arc<dyn Recipient>) -> Stored<'_, Option<Box<dyn Send>>> {
+        async move { self.open().await?.receive(recipient).await }.boxed()
     }
 
     fn watch(&self) -> Stored<'_, Changes> {

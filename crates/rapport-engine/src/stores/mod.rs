@@ -9,6 +9,8 @@ pub mod files;
 mod kinds;
 mod lazy_store;
 pub mod memory;
+#[cfg(feature = "nats")]
+pub mod nats;
 pub mod reach;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +26,7 @@ use tokio::sync::mpsc;
 
 pub use rapport_door::{Holder, StoreError};
 
-use reach::Reach;
+use reach::{Reach, Recipient};
 
 use crate::seals::{Seal, Verifier};
 
@@ -33,7 +35,10 @@ pub use kinds::{ChosenStore, SettingsReader, StoreKind, StoreKinds, StoreSite};
 impl StoreKinds {
     /// The kinds that come with Rapport. A new kind needs a line here and its module above.
     pub fn builtin() -> Self {
-        Self::of(files::FilesKind)
+        let kinds = Self::of(files::FilesKind);
+        #[cfg(feature = "nats")]
+        let kinds = kinds.with(nats::NatsKind);
+        kinds
     }
 }
 
@@ -114,9 +119,56 @@ pub trait Store: Send + Sync {
     /// The current holder of a session, if there is one.
     fn holder<'a>(&'a self, id: &'a SessionId) -> Stored<'a, Option<Holder>>;
 
+    /// The name of the machine on which a session was begun, if that is another one.
+    fn begun_at<'a>(&'a self, _id: &'a SessionId) -> Stored<'a, Option<String>> {
+        async { Ok(None) }.boxed()
+    }
+
+    /// The processes that hold sessions of this store, on all machines. `None` if there is only this machine.
+    fn hosts(&self) -> Stored<'_, Option<Vec<HostProcess>>> {
+        async { Ok(None) }.boxed()
+    }
+
+    /// Compares every log with this machine's copy of it. `None` if the store keeps no copies.
+    fn copies(&self) -> Stored<'_, Option<Vec<(SessionId, CopyState)>>> {
+        async { Ok(None) }.boxed()
+    }
+
+    /// Stores again what this machine's copy of a log has and the store has lost. Returns the number of entries.
+    fn restore<'a>(&'a self, _id: &'a SessionId) -> Stored<'a, u64> {
+        async { Ok(0) }.boxed()
+    }
+
+    /// Stores a whole session of another store under its own name: everything, durably, or nothing. `false` if there is
+    /// one of that name, which is not changed. The entries are sealed anew.
+    fn take_in<'a>(
+        &'a self,
+        id: &'a SessionId,
+        _entries: Vec<Entry>,
+        _attachments: Vec<(String, Vec<u8>)>,
+    ) -> Stored<'a, bool> {
+        async move { Err(cannot("take in", id)) }.boxed()
+    }
+
+    /// Gives this machine's copy of a log another name, because another store is about to take in the session.
+    fn set_copy_aside<'a>(&'a self, _id: &'a SessionId) -> Stored<'a, ()> {
+        async { Ok(()) }.boxed()
+    }
+
+    /// Removes a session that another store has taken in.
+    fn give_away<'a>(&'a self, id: &'a SessionId) -> Stored<'a, ()> {
+        async move { Err(cannot("give away", id)) }.boxed()
+    }
+
     /// How holders on other machines are reached, if the store knows a way.
     fn reach(&self) -> Option<Arc<dyn Reach>> {
         None
+    }
+
+    /// Has acts that are sent from other machines delivered to this recipient, until the result is dropped. `None` if
+    /// there are no other machines.
+    fn receive(&self, _recipient: Arc<dyn Recipient>) -> Stored<'_, Option<Box<dyn Send>>> {
+        async { Ok(None) }.boxed()
     }
 
     /// Reports which sessions change from now on, whichever process writes them. It may report one too often, but
@@ -195,6 +247,58 @@ pub trait Store: Send + Sync {
     }
 }
 
+fn cannot(what: &'static str, id: &SessionId) -> StoreError {
+    let source = std::io::Error::new(std::io::ErrorKind::Unsupported, "this store cannot do that");
+    StoreError::Io { what, place: id.to_string(), source }
+}
+
+/// A process that holds sessions in a store that several machines share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostProcess {
+    /// The name of its machine.
+    pub host: String,
+    /// The id of its machine: two may have the same name.
+    pub host_id: String,
+    pub pid: u32,
+    /// When it began to hold sessions, by the clock of its machine.
+    pub since: Timestamp,
+    /// The load of its machine, in hundredths of a process.
+    pub load: Option<u32>,
+    /// The number of sessions that it holds, in all projects.
+    pub held: usize,
+    /// Those of this project.
+    pub sessions: Vec<SessionId>,
+    /// Whether its machine is this one.
+    pub is_here: bool,
+}
+
+/// How this machine's copy of a log compares with the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CopyState {
+    Same,
+    /// There is none: this machine has neither written nor followed the session.
+    NoCopy,
+    /// It lacks entries, which it gets when the log is read next.
+    Behind {
+        missing: u64,
+    },
+    /// The store has lost entries that the copy has.
+    Ahead {
+        missing: u64,
+    },
+    /// They differ from this line on, so one of them is not what was written.
+    Differs {
+        line: usize,
+    },
+    /// The log is not trusted.
+    NotTrusted(Seal),
+    /// The log is not what was written.
+    Damaged {
+        line: usize,
+        what: String,
+    },
+}
+
 /// A session as a person saw it.
 #[derive(Debug)]
 pub struct InspectedSession {
@@ -236,6 +340,12 @@ pub trait Log: Send {
 
     /// Stores attachments of this session, for tasks of its holder while the log is in use.
     fn attacher(&self) -> Arc<dyn Attacher>;
+
+    /// Completes when the log is released, or with `true` if the hold is lost without a write that shows it, such as
+    /// when the servers that keep the log can no longer be reached. `None` if that cannot happen.
+    fn loss(&self) -> Option<BoxFuture<'static, bool>> {
+        None
+    }
 }
 
 /// Stores attachments of a session while its log is held. Does not hold the session itself.
@@ -313,6 +423,12 @@ pub fn folders_of<'a>(names: impl Iterator<Item = &'a str>, changed: Timestamp) 
 /// Whether a name is one plain part of a path: not empty, not `..`, no slash, nothing a system call rejects.
 pub(crate) fn is_plain_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\0']) && name.len() <= 255
+}
+
+/// Tells servers that this process ends, if it uses any, so that other machines can hold its sessions at once. Blocks.
+pub fn leave() {
+    #[cfg(feature = "nats")]
+    nats::leave();
 }
 
 /// Candidates for the name of a session, best first: the day and the words, then with a number.

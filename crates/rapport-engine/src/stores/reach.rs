@@ -4,6 +4,8 @@
 use futures_util::future::BoxFuture;
 use rapport_core::{Act, By, Refusal, SessionId};
 
+use serde::{Deserialize, Serialize};
+
 use super::Holder;
 
 /// A way to reach the processes that hold sessions.
@@ -18,8 +20,16 @@ pub trait Reach: Send + Sync {
     ) -> BoxFuture<'a, Sent>;
 }
 
+/// A process that holds sessions, as other machines reach it.
+pub trait Recipient: Send + Sync {
+    /// Takes an act that was sent from another machine. The sender is known to be one of this person's or of a team
+    /// mate's hosts.
+    fn on_act(&self, id: SessionId, by: By, act: Act) -> BoxFuture<'static, Sent>;
+}
+
 /// The outcome of a submitted act.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Sent {
     Done,
     /// The session refused it.

@@ -9,6 +9,9 @@
 //! answers before it is killed. When the program ends, its leftover processes are killed too; the exit code is the
 //! program's.
 //!
+//! A host can be frozen, and its sessions be taken over by another machine meanwhile. If they can be, the host's heart
+//! beats on the pipe, and a keeper that hears nothing for a while ends everything as well ([`heartbeat`]).
+//!
 //! A keeper can be killed too. So the program is started through a `stage` that makes the system kill it with its
 //! keeper, and everything it starts carries a [`mark`] by which it is found later.
 //!
@@ -25,6 +28,7 @@ mod descendants;
 pub mod descent;
 pub(super) mod door;
 pub(super) mod handover;
+pub mod heartbeat;
 pub(super) mod idle;
 mod input;
 pub mod mark;
@@ -198,11 +202,17 @@ fn keep(
     Ok((code, left))
 }
 
-/// Waits on the pipe. If it is closed, or cannot be read, the host is gone.
+/// Waits on the pipe. If it is closed, or cannot be read, the host is gone; so is a host whose heart stopped beating.
 fn watch(mut lifeline: File, agent: Pid, mut input: Option<HeldInput>) {
     let mut byte = [0];
+    let mut is_beating = false;
     loop {
+        if is_beating && heartbeat::is_silent(&lifeline) {
+            warn!("the host is frozen");
+            break;
+        }
         match lifeline.read(&mut byte) {
+            Ok(1..) if byte == heartbeat::BEAT => is_beating = true,
             Ok(1..) if byte == CLOSE_INPUT => input.take().into_iter().for_each(HeldInput::close),
             Ok(1..) => {
                 debug!("the host asks it to end");

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use command_fds::{CommandFdExt as _, FdMapping};
@@ -20,7 +20,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 use tracing::info;
 
-use super::keeper::{self, door, mark, mark::Mark};
+use super::keeper::{self, door, heartbeat, mark, mark::Mark};
 use super::proxy::{Proxying, Service};
 
 /// How long the keeper may take to kill everything before it is killed itself: it may be suspended.
@@ -135,7 +135,7 @@ pub(super) fn start(
 #[derive(Debug)]
 pub struct KeptProcess {
     runner: Runner,
-    lifeline: Option<PipeWriter>,
+    lifeline: Option<Arc<PipeWriter>>,
     /// Where the keeper reports why the program was not started.
     outcome: PipeReader,
     mark: Mark,
@@ -185,6 +185,8 @@ impl Elsewhere {
 
 impl KeptProcess {
     fn new(runner: Runner, lifeline: PipeWriter, outcome: PipeReader, mark: Mark) -> Self {
+        let lifeline = Arc::new(lifeline);
+        heartbeat::add(&lifeline);
         Self { runner, lifeline: Some(lifeline), outcome, mark, keeper_until: None, _proxying: None }
     }
 
@@ -210,9 +212,9 @@ impl KeptProcess {
 
     /// Sends the keeper a request.
     pub fn ask(&mut self, what: &[u8]) {
-        if let Some(lifeline) = &mut self.lifeline {
+        if let Some(lifeline) = &self.lifeline {
             // A keeper that is gone has done its work.
-            let _ = lifeline.write_all(what);
+            let _ = (&**lifeline).write_all(what);
         }
     }
 

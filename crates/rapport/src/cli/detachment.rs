@@ -10,9 +10,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use jiff::{SignedDuration, Timestamp};
 use rapport_core::{Act, By, Created, Event, Origin, Session, SessionId};
-use rapport_door::{Sessions, Update};
+use rapport_door::{DoorError, Seen, Sessions, StoreError, Update};
 use rapport_durable::{digest, private_folder, remove, replace_private};
 use serde_json::json;
 
@@ -32,7 +33,8 @@ const UNNAMED: &str = "new-";
 /// The length of the day at the beginning of a session's id.
 const DAY: usize = "20260124".len();
 /// The pauses before a session is tried again that another process holds: the one that began it is about to release it.
-const PAUSES: [u64; 6] = [20, 50, 100, 200, 500, 1000];
+/// In a store on servers, the hold of a killed process on another machine, or a server that recovers, takes longer.
+const PAUSES: [u64; 10] = [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000];
 
 /// Stores a new session, for `serve` to run.
 pub(super) fn begin(common: &Common, place: &Workspace, created: Created) -> Outcome {
@@ -118,35 +120,46 @@ pub(super) fn notes_of(place: &Workspace) -> PathBuf {
 /// polled.
 pub(super) async fn resume_all(sessions: Arc<dyn Sessions>, notes: PathBuf) {
     let Ok(mut seen) = sessions.watch().await else { return };
-    for id in found(&*sessions, &notes).await {
-        resume(&*sessions, &id, &notes).await;
-    }
-    while let Some(seen) = seen.next().await {
-        let facts = seen.updates.iter().flat_map(|update| match update {
-            Update::Entry(entry) => entry.facts.as_slice(),
-            Update::Progress(_) | Update::Action(_) | Update::Lost(_) => &[],
-        });
-        let (mut begun, mut may_go_on) = (None, false);
-        for fact in facts {
-            match fact {
-                Event::Created(created) => begun = Some(unnamed_note(created)),
-                // Another process may have stored a message for a lead.
-                Event::Heard { .. } => may_go_on = true,
-                _ => {}
+    let due = found(&*sessions, &notes).await;
+    // Side by side: one that is held for a while does not keep the others waiting.
+    let mut resuming: FuturesUnordered<_> =
+        due.into_iter().map(|id| resume(&*sessions, id, &notes)).collect();
+    loop {
+        tokio::select! {
+            Some(()) = resuming.next() => {}
+            seen = seen.next() => {
+                let Some(seen) = seen else { return };
+                if may_be_due(&seen, &notes).await {
+                    resuming.push(resume(&*sessions, seen.session, &notes));
+                }
             }
         }
-        let id = &seen.session;
-        may_go_on |= begun.is_some();
-        if let Some(unnamed) = begun
-            && has_note(&notes, unnamed).await
-        {
-            // The process that began it may be killed before it does that.
-            write_note(&notes, id).await;
-        }
-        if may_go_on && has_note(&notes, id.to_string()).await {
-            resume(&*sessions, id, &notes).await;
+    }
+}
+
+/// Whether what was seen of a session is a reason to resume it: it is noted, and began, or was sent a message.
+async fn may_be_due(seen: &Seen, notes: &Path) -> bool {
+    let facts = seen.updates.iter().flat_map(|update| match update {
+        Update::Entry(entry) => entry.facts.as_slice(),
+        Update::Progress(_) | Update::Action(_) | Update::Lost(_) => &[],
+    });
+    let (mut begun, mut may_go_on) = (None, false);
+    for fact in facts {
+        match fact {
+            Event::Created(created) => begun = Some(unnamed_note(created)),
+            // Another process may have stored a message for a lead.
+            Event::Heard { .. } => may_go_on = true,
+            _ => {}
         }
     }
+    may_go_on |= begun.is_some();
+    if let Some(unnamed) = begun
+        && has_note(notes, unnamed).await
+    {
+        // The process that began it may be killed before it does that.
+        write_note(notes, &seen.session).await;
+    }
+    may_go_on && has_note(notes, seen.session.to_string()).await
 }
 
 async fn has_note(notes: &Path, name: String) -> bool {
@@ -236,9 +249,17 @@ fn noted(notes: &Path) -> io::Result<Vec<(String, String)>> {
 
 /// Resumes a detached session that goes on, if no process runs it. A log that is damaged or not trusted starts no agent,
 /// and a failed session waits until a person tries it again.
-async fn resume(sessions: &dyn Sessions, id: &SessionId, notes: &Path) {
+async fn resume(sessions: &dyn Sessions, id: SessionId, notes: &Path) {
+    let id = &id;
     for pause in PAUSES {
-        let Ok(view) = sessions.view(id).await else { return };
+        let view = match sessions.view(id).await {
+            Ok(view) => view,
+            Err(error) => {
+                tracing::info!(session = %id, why = rapport_door::variant(&error), "not read");
+                tokio::time::sleep(Duration::from_millis(pause)).await;
+                continue;
+            }
+        };
         if screen::is_over(&view) {
             // The sessions of a lead may go on while it rests.
             if !view.is_lead {
@@ -246,18 +267,23 @@ async fn resume(sessions: &dyn Sessions, id: &SessionId, notes: &Path) {
             }
             return;
         }
-        match sessions.holder(id).await {
-            Ok(None) => match sessions.resume(id).await {
+        let holder = sessions.holder(id).await.ok().flatten();
+        if holder.as_ref().is_some_and(|holder| holder.is_this_process()) {
+            return;
+        }
+        // A process without an address only writes something; resuming waits for it.
+        if holder.is_none_or(|holder| holder.address.is_none()) {
+            match sessions.resume(id).await {
                 Ok(()) => {
                     tracing::info!(session = %id, "resumed");
                     return;
                 }
+                // The `serve` of that machine resumes it.
+                Err(DoorError::Store(StoreError::Elsewhere { .. })) => return,
                 Err(error) => {
                     tracing::info!(session = %id, why = rapport_door::variant(&error), "not resumed");
                 }
-            },
-            Ok(Some(holder)) if holder.pid == std::process::id() => return,
-            Ok(Some(_)) | Err(_) => {}
+            }
         }
         tokio::time::sleep(Duration::from_millis(pause)).await;
     }

@@ -11,6 +11,7 @@ mod branch_worktree;
 mod cancel;
 mod chat;
 mod clipboard;
+mod cluster;
 mod complete;
 mod completions;
 mod context;
@@ -30,6 +31,7 @@ mod foreign_preview;
 mod graph;
 mod handover;
 mod host;
+mod hosts;
 mod leftovers;
 mod log;
 #[cfg(feature = "mcp")]
@@ -60,6 +62,8 @@ mod sessions;
 mod shell;
 mod status;
 mod stop;
+mod store;
+mod store_migration;
 mod task;
 mod tree;
 mod trust;
@@ -155,6 +159,9 @@ enum Command {
     Open(open::Args),
     Devices(devices::Args),
     Mcp(mcp::Args),
+    Hosts(hosts::Args),
+    Store(store::Args),
+    Cluster(cluster::Args),
     Cancel(cancel::Args),
     Trust(trust::Args),
     Project(project::Args),
@@ -236,6 +243,9 @@ impl Cli {
             Command::Open(args) => open::execute(common, args),
             Command::Devices(args) => devices::execute(common, args),
             Command::Mcp(args) => mcp::execute(common, args),
+            Command::Hosts(args) => hosts::execute(common, args),
+            Command::Store(args) => store::execute(common, args),
+            Command::Cluster(args) => cluster::execute(common, args),
             Command::Cancel(args) => cancel::execute(common, args),
             Command::Trust(args) => trust::execute(common, args),
             Command::Project(args) => project::execute(common, args),
@@ -246,6 +256,7 @@ impl Cli {
             Command::Keep { args } => return keeper::run(args),
         };
         crate::workers::settle();
+        crate::stores::leave();
         match &outcome {
             Ok(()) => info!("done"),
             // The message may quote texts of people or agents.

@@ -18,6 +18,7 @@ mod foreign;
 mod hostile;
 mod lead;
 mod mcp;
+mod nats;
 mod planners;
 mod planning;
 mod rehearsal;

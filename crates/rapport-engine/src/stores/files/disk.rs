@@ -11,7 +11,7 @@ use rapport_core::{Entry, Event, SessionId, slug};
 use super::log::FileLog;
 use super::reserved::ReservedDir;
 use super::{dirs, documents, home, lock, scan};
-use crate::seals::{self, Chain, CheckedAttachment, Seal, Sealing, Seals, Verifier};
+use crate::seals::{self, CheckedAttachment, Seal, Sealing, Seals, Verifier};
 use crate::stores::{Attachment, Holder, InspectedSession, PIECE, StoreError, names};
 use rapport_durable::{self as durable, Lock};
 
@@ -73,12 +73,12 @@ impl Disk {
         Err(StoreError::NotOurs { id: id.clone(), seal })
     }
 
-    fn sealing(&self, id: &SessionId) -> Sealing {
+    pub(super) fn sealing(&self, id: &SessionId) -> Sealing {
         Sealing::new(self.seals.clone(), format!("session {id}"))
     }
 
     /// Creates the directory of all sessions, and in a project the rules for git.
-    fn make_root(&self) -> Result<(), StoreError> {
+    pub(super) fn make_root(&self) -> Result<(), StoreError> {
         dirs::make_all(&self.root)?;
         let Some(folder) = self.root.parent().filter(|_| self.project.is_some()) else { return Ok(()) };
         for (name, content, before) in GIT_FILES {
@@ -92,7 +92,7 @@ impl Disk {
     }
 
     /// The directory of an existing session. A name that is more than a plain name is not found.
-    fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
+    pub(super) fn find(&self, id: &SessionId) -> Result<PathBuf, StoreError> {
         if !slug::is_name(id.as_str()) {
             return Err(StoreError::NotFound(id.clone()));
         }
@@ -354,15 +354,9 @@ fn keep_in(dir: &Path, sealing: &Sealing, name: &str, content: &[u8]) -> Result<
     Ok(())
 }
 
-/// Whether an attachment is bound to a position of this log, and to none before the last one. An older conversation
-/// would have the agent do again what it has done since.
 fn is_last(log: &Path, checked: &CheckedAttachment) -> Result<bool, StoreError> {
     let bytes = durable::read_own(log).map_err(io_error("read", log))?;
-    let is_part = |place: &Chain| place.is_of(bytes.split(|byte| *byte == b'\n'));
-    // The last head may be of an earlier log of this name.
-    let is_older =
-        checked.last.as_ref().is_some_and(|last| last.seq() > checked.bound.seq() && is_part(last));
-    Ok(is_part(&checked.bound) && !is_older)
+    Ok(checked.is_last_of(&bytes))
 }
 
 fn files_in(folder: &Path) -> Result<Vec<PathBuf>, StoreError> {

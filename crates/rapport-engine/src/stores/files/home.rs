@@ -12,7 +12,7 @@ use crate::stores::is_plain_name;
 const WORKTREES: [&str; 2] = ["/.rapport/worktrees/", "/.teddy/worktrees/"];
 
 /// The entries of a log, with the project's current directory.
-pub(super) fn at_home(mut entries: Vec<Entry>, project: Option<&Path>) -> Vec<Entry> {
+pub(in crate::stores) fn at_home(mut entries: Vec<Entry>, project: Option<&Path>) -> Vec<Entry> {
     let first = entries.first_mut().and_then(|entry| entry.facts.first_mut());
     if let (Some(Event::Created(created)), Some(project)) = (first, project.and_then(Path::to_str)) {
         let worktree = created.branched_from.as_ref().and_then(|_| worktree(project, &created.project));

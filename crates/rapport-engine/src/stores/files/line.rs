@@ -21,7 +21,7 @@ pub(super) enum Flaw {
 }
 
 /// The JSON object of an entry, to which its seal and checksum are added.
-pub(super) fn object(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
+pub(in crate::stores) fn object(entry: &Entry) -> Result<Vec<u8>, serde_json::Error> {
     #[derive(Serialize)]
     struct Line<'a> {
         v: u32,

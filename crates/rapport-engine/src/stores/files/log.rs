@@ -101,7 +101,7 @@ impl FileLog {
 
 /// Whether an agent starts or ends with these facts: it may be about to use what the log allows, or have used it. The
 /// log must not be reverted to before that, not even by a power cut.
-fn are_momentous(facts: &[Event]) -> bool {
+pub(in crate::stores) fn are_momentous(facts: &[Event]) -> bool {
     facts
         .iter()
         .any(|fact| matches!(fact, Event::Connected { .. } | Event::Parked { .. } | Event::TurnEnded { .. }))

@@ -5,13 +5,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rapport_core::{Entry, SessionId};
+use rapport_core::{Entry, SessionId, slug};
 use rapport_durable::{self as durable, Flush, Lock};
 
-use super::disk::{Disk, KEPT, LOCK, LOG, io_error, place_in, replace};
-use super::{dirs, line, lock};
+use super::disk::{Disk, KEPT, LOCK, LOG, io_error, place_in, refuse_links, replace};
+use super::{dirs, line, lock, scan};
 use crate::seals::Sealing;
 use crate::stores::{Holder, StoreError};
+
+/// The ending of the log of a session that another store has taken in.
+const GIVEN_AWAY: &str = "moved";
 
 impl Disk {
     pub(super) fn unfilled(&self) -> Result<Vec<SessionId>, StoreError> {
@@ -24,6 +27,37 @@ impl Disk {
             }
         }
         Ok(unfilled)
+    }
+
+    /// Stores a whole session of another store under its own name. The directory may exist, and then keeps its files.
+    pub(super) fn take_in(
+        &self,
+        id: &SessionId,
+        entries: &[Entry],
+        attachments: &[(String, Vec<u8>)],
+    ) -> Result<bool, StoreError> {
+        if !slug::is_name(id.as_str()) {
+            return Err(StoreError::NotFound(id.clone()));
+        }
+        self.make_root()?;
+        refuse_links(&self.root, id.as_str())?;
+        let dir = self.root.join(id.as_str());
+        dirs::make_all(&dir)?;
+        let _lock = lock::take(id, &dir.join(LOCK), &Holder::this_process(None))?;
+        let log = dir.join(LOG);
+        if scan::has_entry(&log).map_err(io_error("read", &log))? {
+            return Ok(false);
+        }
+        write(&dir, &mut self.sealing(id), entries, attachments)?;
+        Ok(true)
+    }
+
+    /// Removes a session that another store has taken in: its log gets another name, and its documents stay.
+    pub(super) fn give_away(&self, id: &SessionId) -> Result<(), StoreError> {
+        let dir = self.find(id)?;
+        let _lock = lock::take(id, &dir.join(LOCK), &Holder::this_process(None))?;
+        let log = dir.join(LOG);
+        durable::put(&log, &log.with_added_extension(GIVEN_AWAY)).map_err(io_error("rename", &log))
     }
 
     pub(super) fn release(&self, id: &SessionId) -> Result<(), StoreError> {
@@ -84,27 +118,38 @@ impl ReservedDir {
         if !self.lock.is_held() {
             return Err(StoreError::Superseded { id: self.id.clone() });
         }
-        self.sealing.begin().map_err(io_error("begin the seals of", &self.dir))?;
-        for (name, content) in attachments {
-            place_in(&self.dir, &self.sealing, name, content)?;
-        }
-        let path = self.dir.join(LOG);
-        let mut log = Vec::new();
-        for entry in entries {
-            let object = line::object(entry).map_err(|error| io_error("write to", &path)(error.into()))?;
-            let line = self.sealing.line(object).map_err(io_error("seal an entry of", &path))?;
-            self.sealing.advance(&line);
-            log.extend(line);
-        }
-        replace(&path, &log)?;
-        dirs::sync(&self.dir)?;
-        if let Some(root) = self.dir.parent() {
-            dirs::sync(root)?;
-        }
+        write(&self.dir, &mut self.sealing, entries, attachments)?;
         self.filled = true;
-        self.sealing.remember(Flush::Now);
         Ok(())
     }
+}
+
+/// Writes everything of a session; the log last and in one write, which makes the session exist.
+fn write(
+    dir: &Path,
+    sealing: &mut Sealing,
+    entries: &[Entry],
+    attachments: &[(String, Vec<u8>)],
+) -> Result<(), StoreError> {
+    sealing.begin().map_err(io_error("begin the seals of", dir))?;
+    for (name, content) in attachments {
+        place_in(dir, sealing, name, content)?;
+    }
+    let path = dir.join(LOG);
+    let mut log = Vec::new();
+    for entry in entries {
+        let object = line::object(entry).map_err(|error| io_error("write to", &path)(error.into()))?;
+        let line = sealing.line(object).map_err(io_error("seal an entry of", &path))?;
+        sealing.advance(&line);
+        log.extend(line);
+    }
+    replace(&path, &log)?;
+    dirs::sync(dir)?;
+    if let Some(root) = dir.parent() {
+        dirs::sync(root)?;
+    }
+    sealing.remember(Flush::Now);
+    Ok(())
 }
 
 impl Drop for ReservedDir {

@@ -12,17 +12,17 @@ use super::line::{self, Flaw};
 use crate::stores::StoreError;
 
 #[derive(Debug)]
-pub(super) struct Scan {
+pub(in crate::stores) struct Scan {
     /// The requested entries.
-    pub(super) entries: Vec<Entry>,
+    pub(in crate::stores) entries: Vec<Entry>,
     /// The number of complete lines, which is the number of the last entry.
-    pub(super) last: u64,
+    pub(in crate::stores) last: u64,
     /// Their length in bytes, up to the last acknowledged line.
-    pub(super) good: usize,
+    pub(in crate::stores) good: usize,
 }
 
 /// Checks every line, passes it to `each`, and keeps the entries after this one.
-pub(super) fn scan(
+pub(in crate::stores) fn scan(
     path: &Path,
     bytes: &[u8],
     after: u64,

@@ -391,7 +391,7 @@ async fn next(updates: &mut (impl futures_util::Stream<Item = Update> + Unpin)) 
 
 /// An engine with a socket, as a process of its own would have it.
 pub(crate) struct Process {
-    engine: Engine,
+    pub(crate) engine: Engine,
     pub(crate) sessions: ProjectSessions,
     socket: rapport::engine::socket::Serving,
     _run: tempfile::TempDir,
@@ -471,11 +471,11 @@ fn stores() -> [Arc<dyn Store>; 2] {
     [Arc::new(Memory::new()), Arc::new(Files::new(folder.join("sessions")))]
 }
 
-fn task(words: &str) -> Created {
+pub(crate) fn task(words: &str) -> Created {
     let by = By::Person { channel: "terminal".into(), id: "anna".into() };
     Created { aim: Aim::Files, ..Created::new(words.into(), "/".into(), clock::new_conversation(), by) }
 }
 
-fn cancel() -> Act {
+pub(crate) fn cancel() -> Act {
     Act::Cancel { reason: None }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, TryStreamExt as _};
 use jiff::Timestamp;
-use rapport::stores::blocking::BlockingStore;
+use rapport::stores::blocking::{BlockingStore, wait};
 use rapport::stores::files::Files;
 use rapport::stores::memory::Memory;
+use rapport::stores::nats::Nats;
 use rapport::stores::{
     Holder, Log, SESSION_CONTEXT, Store, StoreError, StoreKind, StoreKinds, StoreSite, Stored,
 };
@@ -20,6 +21,7 @@ use rapport_settings::{Declared, section};
 
 use super::agent::choosing::{NoHelpers, asked, chosen_by, place};
 use super::dummy::Stream;
+use crate::support::nats;
 
 #[tokio::test]
 async fn what_is_written_is_read_back_in_order() {
@@ -153,7 +155,7 @@ async fn a_store_is_opened_when_it_is_used() {
     assert_eq!(store.list().await.unwrap(), []);
     assert_eq!(place.diagnose_store(), Diagnosis::Good("0 in a stream (stream)".into()));
     let unknown = place.stores.find("tapes").unwrap_err();
-    assert_eq!(unknown, "this program has no store \"tapes\"; it has: files, stream");
+    assert_eq!(unknown, "this program has no store \"tapes\"; it has: files, nats, stream");
 }
 
 /// Another kind of store takes the place of files for all that a command does: here, nothing of a session is a file.
@@ -570,7 +572,7 @@ pub(super) struct Kind {
     _folder: Option<tempfile::TempDir>,
 }
 
-pub(super) fn kinds() -> [Kind; 3] {
+pub(super) fn kinds() -> Vec<Kind> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("project/.rapport/sessions");
     let (memory, stream) = (Memory::new(), Stream::default());
@@ -596,7 +598,20 @@ pub(super) fn kinds() -> [Kind; 3] {
         make_bare: nothing(),
         _folder: None,
     };
-    [files, in_memory, streamed]
+    [files, in_memory, streamed].into_iter().chain(on_servers()).collect()
+}
+
+/// The store that several machines share, with one server.
+fn on_servers() -> Option<Kind> {
+    let folder = tempfile::tempdir().unwrap();
+    let site = nats::single()?.site(folder.path(), &uuid::Uuid::new_v4().to_string());
+    let store = wait(Nats::opened(site)).unwrap().where_begun();
+    Some(Kind {
+        store: Arc::new(store.clone()),
+        end_hold: Box::new(move |id| wait(store.end_hold(id)).unwrap()),
+        make_bare: Box::new(|_| ()),
+        _folder: Some(folder),
+    })
 }
 
 async fn on_every_kind(check: impl AsyncFn(&Kind)) {

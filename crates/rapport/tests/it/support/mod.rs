@@ -6,6 +6,7 @@ pub(crate) mod disk;
 pub(crate) mod driven;
 pub(crate) mod example;
 pub(crate) mod model;
+pub(crate) mod nats;
 pub(crate) mod needs;
 pub(crate) mod ordinary;
 pub(crate) mod patience;

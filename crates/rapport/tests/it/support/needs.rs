@@ -1,6 +1,6 @@
 //! Requirements of some tests that not every machine meets. A test that cannot run fails and says what is missing.
 //! Such tests are left out by name:
-//! `RAPPORT_TEST_WITHOUT=browser,claude,disk,engine,mcp-client,mcp-conformance,root,sandbox,shells`.
+//! `RAPPORT_TEST_WITHOUT=browser,claude,disk,engine,mcp-client,mcp-conformance,nats,root,sandbox,shells`.
 
 use std::path::PathBuf;
 
@@ -132,6 +132,19 @@ pub(crate) fn engine() -> Option<String> {
 /// The engine, for a test that can do without.
 pub(crate) fn engine_if_any() -> Option<String> {
     std::env::var(ENGINE).ok()
+}
+
+/// The program of the NATS server. `None` only where the tests that need it were left out on purpose.
+#[track_caller]
+pub(crate) fn nats() -> Option<PathBuf> {
+    const SERVER: &str = "RAPPORT_TEST_NATS";
+    let Some(program) = std::env::var_os(SERVER).map(PathBuf::from) else {
+        let why = format!("{SERVER} names no NATS server; `cargo xtask test` installs one and sets it");
+        missing("nats", &why);
+        return None;
+    };
+    assert!(program.is_file(), "{SERVER} is {}, and there is no such program", program.display());
+    Some(program)
 }
 
 /// Whether this shell is installed. False only where the tests that need it were left out on purpose.
