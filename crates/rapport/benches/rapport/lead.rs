@@ -21,6 +21,7 @@ use rapport_core::{
     QuestionId, Reply, Session, SessionId, Terms, TurnId, TurnKind,
 };
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use crate::support::scripted_agent::{Commands, Mouth, ScriptedAgent};
 use crate::{Outcome, between, row};
@@ -277,12 +278,7 @@ async fn answered(way: Way) -> Outcome<f64> {
     Ok(ids.len() as f64 / taken.as_secs_f64())
 }
 
-fn submit(
-    gateway: &Gateway,
-    id: &SessionId,
-    by: By,
-    way: Way,
-) -> tokio::task::JoinHandle<Result<(), rapport::engine::DoorError>> {
+fn submit(gateway: &Gateway, id: &SessionId, by: By, way: Way) -> JoinHandle<Outcome> {
     let (gateway, id, reply) = (gateway.clone(), id.clone(), Reply::Words(vec!["JWT".into()]));
     let (question, earlier) = (QuestionId::new("q3"), QuestionId::new("q1"));
     let act = match way {
@@ -292,7 +288,7 @@ fn submit(
             Act::Respond { question, reply, ground, because: None }
         }
     };
-    tokio::spawn(async move { gateway.submit(&id, by, act).await })
+    tokio::spawn(async move { Ok(gateway.submit(&id, by, act).await?) })
 }
 
 /// A lead that rests, and sessions that wait for an answer; with it as their lead, if the lead answers.
