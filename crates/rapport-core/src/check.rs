@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::action_plan::{ActionPlan, Replacement};
+use crate::display_text;
 use crate::edit::{Mismatch, apply_edit, contains};
-use crate::visible;
 pub(crate) use closest_match::is_unseen;
 use closest_match::{Budget, ClosestMatch, closest_match};
 use elision::elided;
@@ -285,9 +285,9 @@ impl Checked<'_, '_> {
     /// Refuses a new file whose name has invisible characters: they are a mistake, and people could not type the
     /// name.
     fn check_name(&mut self, path: &str) {
-        if visible::hides(path) {
+        if display_text::hides(path) {
             self.wrong(
-                format!("the path {} has an invisible character", visible::line(path)),
+                format!("the path {} has an invisible character", display_text::line(path)),
                 "Write the path again, letter by letter.",
             );
         }

@@ -54,11 +54,11 @@
 pub mod authority;
 pub mod check;
 pub mod context;
+pub mod display_text;
 pub mod report;
 pub mod review;
 pub mod routing;
 pub mod slug;
-pub mod visible;
 
 mod action_plan;
 mod activity;

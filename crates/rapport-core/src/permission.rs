@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::activity::ToolUse;
-use crate::visible::{self, EMPTY_LINES};
+use crate::display_text::{self, EMPTY_LINES};
 
 /// A tool call that has to be allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,9 +177,9 @@ impl fmt::Display for Rule {
             None => f.write_str(&self.tool),
             // A trailing `*` would make it a rule about a prefix.
             Some(Pattern::Exactly(what)) if what.ends_with('*') => {
-                write!(f, "{}(\"{}\")", self.tool, visible::line(what))
+                write!(f, "{}(\"{}\")", self.tool, display_text::line(what))
             }
-            Some(Pattern::Exactly(what)) => write!(f, "{}({})", self.tool, visible::line(what)),
+            Some(Pattern::Exactly(what)) => write!(f, "{}({})", self.tool, display_text::line(what)),
             Some(Pattern::StartsWith(words)) => write!(f, "{}({words} *)", self.tool),
         }
     }
@@ -289,7 +289,7 @@ fn block(mark: LineKind, text: &str) -> Vec<ShownLine> {
 }
 
 fn shown(mark: LineKind, text: &str) -> ShownLine {
-    ShownLine { mark, text: visible::line_without_gaps(text.strip_suffix('\r').unwrap_or(text)) }
+    ShownLine { mark, text: display_text::line_without_gaps(text.strip_suffix('\r').unwrap_or(text)) }
 }
 
 fn folded(lines: impl Iterator<Item = ShownLine>) -> Vec<ShownLine> {

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::visible;
+use crate::display_text;
 
 pub use learning::{Learning, LearningKind};
 pub use past_session::{PastOutcome, PastSession};
@@ -133,7 +133,7 @@ impl ProjectContext {
         lines.extend((more > 0).then(|| format!("and {more} more directories")));
         lines.extend(self.conventions.iter().map(|one| format!("Convention: {}", one.text)));
         lines.extend(self.preferences.iter().map(|one| format!("Preference: {}", one.text)));
-        lines.into_iter().map(|line| visible::line(&line)).collect()
+        lines.into_iter().map(|line| display_text::line(&line)).collect()
     }
 
     /// The beginning of the project's instructions for agents, with hidden characters made visible, and the name of
@@ -142,6 +142,6 @@ impl ProjectContext {
         let own = self.found.claude_md.as_ref().map(|text| ("CLAUDE.md", text));
         let (name, text) = own.or(self.found.agents_md.as_ref().map(|text| ("AGENTS.md", text)))?;
         let told: String = text.chars().take(TOLD_INSTRUCTIONS).collect();
-        Some((name, visible::lines(&told)))
+        Some((name, display_text::lines(&told)))
     }
 }

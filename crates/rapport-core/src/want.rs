@@ -318,7 +318,7 @@ impl AnsweredQuestion {
             By::Person { channel, .. } => format!("{} (answered by a person in {channel})", self.answer),
             by @ (By::Lead { .. } | By::Model { .. } | By::Rule { .. }) => {
                 let because = self.because.as_ref().map(|because| {
-                    let quote = crate::visible::line(&because.quote);
+                    let quote = crate::display_text::line(&because.quote);
                     format!(", because of {}: \"{quote}\"", because.ground)
                 });
                 format!("{} (answered by {by}{})", self.answer, because.unwrap_or_default())

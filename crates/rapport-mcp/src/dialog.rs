@@ -1,7 +1,7 @@
 //! Turns a question into a form for the person at a client, and the filled-in form into an answer. A form that was
 //! closed or left empty is not an answer.
 
-use rapport_core::{OpenQuestion, Purpose, QuestionId, Reply, SessionId, View, visible};
+use rapport_core::{OpenQuestion, Purpose, QuestionId, Reply, SessionId, View, display_text};
 use rapport_durable::digest;
 use rmcp::model::{
     ClientCapabilities, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction,
@@ -64,18 +64,22 @@ fn message(view: &View, open: &OpenQuestion, refused: Option<&str>) -> String {
     let task = words::shorten(&view.task);
     let about = match &open.purpose {
         Purpose::Permission(asked) => asked.text(),
-        Purpose::LeavePlanMode { plan } => visible::lines(plan),
-        Purpose::Confirm => view.plan.as_ref().map(|plan| visible::lines(&plan.text)).unwrap_or_default(),
-        Purpose::Elicit(field) => format!("The MCP server {} asks this.", visible::line(&field.server)),
+        Purpose::LeavePlanMode { plan } => display_text::lines(plan),
+        Purpose::Confirm => {
+            view.plan.as_ref().map(|plan| display_text::lines(&plan.text)).unwrap_or_default()
+        }
+        Purpose::Elicit(field) => format!("The MCP server {} asks this.", display_text::line(&field.server)),
         Purpose::Clarify | Purpose::Budget { .. } | Purpose::Idle => String::new(),
     };
     let parts = [
         refused.map(|why| format!("That was not accepted: {why}.")),
-        Some(visible::lines(&open.text)),
+        Some(display_text::lines(&open.text)),
         Some(about),
-        open.draft.as_ref().map(|draft| format!("{} proposes: {}", draft.by, visible::lines(&draft.answer))),
-        open.previous.as_ref().map(|answer| format!("The answer was: {}", visible::lines(answer))),
-        Some(format!("A worker of Rapport asks this. Its task: {}", visible::line(&task))),
+        open.draft
+            .as_ref()
+            .map(|draft| format!("{} proposes: {}", draft.by, display_text::lines(&draft.answer))),
+        open.previous.as_ref().map(|answer| format!("The answer was: {}", display_text::lines(answer))),
+        Some(format!("A worker of Rapport asks this. Its task: {}", display_text::line(&task))),
     ];
     let text = parts.into_iter().flatten().collect::<Vec<_>>().join("\n");
     let lines: Vec<_> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -90,8 +94,8 @@ fn message(view: &View, open: &OpenQuestion, refused: Option<&str>) -> String {
 
 fn schema(open: &OpenQuestion) -> JsonObject {
     let title = |label: &str, about: Option<&String>| match about.filter(|about| !about.trim().is_empty()) {
-        Some(about) => format!("{}: {}", visible::line(label), visible::line(about)),
-        None => visible::line(label),
+        Some(about) => format!("{}: {}", display_text::line(label), display_text::line(about)),
+        None => display_text::line(label),
     };
     let options: Vec<_> = open
         .options

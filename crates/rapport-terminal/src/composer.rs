@@ -13,7 +13,7 @@ use super::region::Region;
 use super::render::{frame, question_card};
 use super::style::{ColourChoice, Theme};
 use super::text::{Line, Tone};
-use super::{Block, ScreenInput, Size, any_signal, safe};
+use super::{Block, ScreenInput, Size, any_signal, terminal_text};
 
 /// What a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ fn block(asked: &str, sent_by: SentBy, editor: &Editor, size: Size) -> Block {
 /// The message as it stays in the history.
 fn sent(asked: &str, editor: &Editor) -> Vec<Line> {
     let text = editor.text();
-    let lines = safe::lines(text.trim_end());
+    let lines = terminal_text::lines(text.trim_end());
     let line = |(place, line): (usize, &String)| {
         let sign = if place == 0 { "❯ " } else { "  " };
         Line::new(Tone::Here, sign).and(Tone::Text, line).hanging(2)

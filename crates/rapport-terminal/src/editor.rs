@@ -3,7 +3,7 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use unicode_width::UnicodeWidthChar as _;
 
-use super::safe;
+use super::terminal_text;
 
 /// The text being typed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,7 +113,7 @@ impl Editor {
                 used = 0;
                 continue;
             }
-            for shown in safe::typed(c).chars() {
+            for shown in terminal_text::typed(c).chars() {
                 let width = shown.width().unwrap_or(0);
                 if used + width >= columns {
                     rows.push(String::new());

@@ -16,10 +16,10 @@ pub mod plain;
 pub mod question_card;
 pub mod region;
 pub mod review;
-pub mod safe;
 pub mod screen;
 pub mod story;
 pub mod style;
+pub mod terminal_text;
 pub mod text;
 
 mod notice;

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use super::safe;
+use super::terminal_text;
 use super::text::clip;
 
 /// The maximum length of a notification; desktops cut them anyway.
@@ -37,7 +37,7 @@ pub(super) fn chosen() -> Notice {
 impl Notice {
     /// The bytes to write to the terminal; `env` looks up a variable.
     pub(super) fn sequence(self, what: &str, env: impl Fn(&str) -> Option<String>) -> String {
-        let what = clip(&safe::line(what), LONGEST);
+        let what = clip(&terminal_text::line(what), LONGEST);
         match self {
             Notice::Off => String::new(),
             Notice::Bell => "\x07".into(),

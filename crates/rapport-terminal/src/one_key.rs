@@ -13,7 +13,7 @@ use super::ScreenInput;
 use super::keys::plain_char;
 use super::raw_terminal::{self, Raw};
 use super::review::given_back;
-use super::safe;
+use super::terminal_text;
 use super::text::{Line, Tone, width};
 
 /// How long nothing must be typed after a letter that is not offered, until a letter counts again: the rest of a word
@@ -44,7 +44,7 @@ pub(crate) struct Offer<'a> {
 
 /// Asks in plain text until one of these keys is pressed.
 pub async fn one_of(asked: &str, keys: &str) -> io::Result<Pressed> {
-    let asked = safe::lines(asked).iter().map(|line| Line::new(Tone::Text, line)).collect();
+    let asked = terminal_text::lines(asked).iter().map(|line| Line::new(Tone::Text, line)).collect();
     let shown: Vec<_> = keys.chars().map(|key| (key, key.to_string())).collect();
     let paint = |line: Line| line.text();
     Offer { asked, keys: &shown, explained: &explained(keys), paint: &paint }.answer().await

@@ -14,9 +14,9 @@ use rapport_core::{
 use super::cards::LONG_GUARD;
 use super::last_look::{self, LastLook};
 use super::render::{prose, summary};
-use super::safe;
 use super::story::Story;
 use super::style::Theme;
+use super::terminal_text;
 use super::text::{Line, Tone, clip};
 use super::words;
 use super::{AutoAnswer, Effect, Front, Outcome, ScreenInput, Terminal};
@@ -174,7 +174,7 @@ impl<W: Write> Plain<W> {
             let number = format!("{}. ", place + 1);
             let line = Line::new(Tone::Text, &format!("{number}{}{meaning}", option.label));
             lines.push(line.hanging(number.len()).indented(2));
-            let preview = option.preview.iter().flat_map(|preview| safe::lines(preview));
+            let preview = option.preview.iter().flat_map(|preview| terminal_text::lines(preview));
             lines.extend(preview.map(|line| Line::new(Tone::Text, &format!("     | {line}")).whole()));
         }
         let note = |words: &str| Line::new(Tone::Text, words).indented(2);

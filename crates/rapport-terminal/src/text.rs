@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthChar as _;
 
-use super::safe;
+use super::terminal_text;
 
 /// The maximum width of text: long rows are hard to read.
 pub(crate) const MEASURE: usize = 88;
@@ -70,7 +70,7 @@ impl Line {
 
     #[must_use]
     pub fn and(mut self, tone: Tone, text: &str) -> Self {
-        let text = safe::line(text);
+        let text = terminal_text::line(text);
         if !text.is_empty() {
             self.spans.push(Span { text, tone });
         }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream;
 use jiff::tz::TimeZone;
-use rapport_core::{Entry, Followed, Presenter, SessionId, Status};
+use rapport_core::{Aim, Entry, Followed, Presenter, SessionId, Status};
 use rapport_door::{DoorError, Seen, Sessions, Update};
 use tokio::sync::{broadcast, watch};
 
@@ -239,10 +239,12 @@ impl Board {
         all
     }
 
-    /// Notes that this process runs a session from now on.
+    /// Notes that this process may run a session from now on, because somebody did something in it.
     pub(crate) async fn resumed_here(&self, id: &SessionId) {
-        self.state().resumed_here.insert(id.clone());
-        self.release_at_rest(id).await;
+        if self.kept(id).is_some_and(|kept| kept.session().created().aim == Aim::Files) {
+            self.state().resumed_here.insert(id.clone());
+            self.release_at_rest(id).await;
+        }
     }
 
     /// Stops running a session of turns in which nothing goes on by itself, so that a person at a terminal can continue

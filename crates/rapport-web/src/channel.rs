@@ -79,6 +79,7 @@ impl Web {
             sessions: served.sessions.clone(),
             board: Board::new(served.sessions.clone(), names, zone.clone()),
             devices: DeviceCache::new(Devices::of(&home)),
+            announcer: stream::Announcer::new(),
             push: Push::new(&home, EndpointPolicy::new(push_hosts), key),
             hosts,
             address: address.clone(),
@@ -113,6 +114,9 @@ impl Web {
         served.notices.tell(ChannelNotice::Invitation { channel: CHANNEL, link, picture });
         let mut serving =
             tokio::spawn(rapport_http::serve(listener, routes(&site), HEADERS_WITHIN, served.stop.clone()));
+        let (announced, changes) = (site.clone(), site.board.changes());
+        let announcing =
+            tokio::spawn(async move { announced.announcer.run(changes, &announced.devices).await });
         let followed = site.clone();
         let mut following = tokio::spawn(async move {
             // Reading thousands of sessions takes time, which a server without devices need not spend.
@@ -129,6 +133,7 @@ impl Web {
         };
         resumed.abort();
         pushing.abort();
+        announcing.abort();
         following.abort();
         // Streams end when the server stops; other responses get a moment to finish.
         if tokio::time::timeout(FAREWELL, &mut serving).await.is_err() {

@@ -222,7 +222,7 @@ fn read_code(typed: &str) -> String {
 
 /// A name for a device: as it was typed, on one line, and made unique.
 fn free_name(typed: &str, devices: &[Device]) -> String {
-    let name = rapport_core::visible::line(typed);
+    let name = rapport_core::display_text::line(typed);
     let name: String =
         name.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(LONGEST_NAME).collect();
     let name = if name.is_empty() { "a device".to_owned() } else { name };

@@ -20,12 +20,14 @@ use crate::board::Board;
 use crate::device_cache::DeviceCache;
 use crate::push::Push;
 use crate::rates::Rates;
+use crate::stream::Announcer;
 
 /// What all requests share.
 pub(crate) struct Site {
     pub(crate) sessions: Arc<dyn Sessions>,
     pub(crate) board: Board,
     pub(crate) devices: DeviceCache,
+    pub(crate) announcer: Announcer,
     pub(crate) push: Push,
     /// The names by which the server may be addressed.
     pub(crate) hosts: Vec<String>,

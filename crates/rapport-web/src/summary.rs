@@ -7,7 +7,7 @@ use pulldown_cmark::{Event, Parser, TagEnd};
 use rapport_core::routing::Recipient;
 use rapport_core::{
     Aim, BranchPoint, By, Event as Fact, Focus, Presenter, Purpose, QuestionId, RoundId, SessionId, SpentAt,
-    Status, TurnCard, TurnCardKind, View, WorkplaceState, visible,
+    Status, TurnCard, TurnCardKind, View, WorkplaceState, display_text,
 };
 
 use crate::CHANNEL;
@@ -330,7 +330,7 @@ pub(crate) fn short(text: &str) -> String {
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     let words = text.chars().take(8 * most).collect::<String>();
     let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = visible::line(&line);
+    let line = display_text::line(&line);
     if line.chars().count() <= most {
         return line;
     }

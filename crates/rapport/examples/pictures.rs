@@ -50,6 +50,7 @@ const LETTERS: Duration = Duration::from_millis(90);
 const LETTERS_IN_A_FRAME: usize = 2;
 const SHORT: Duration = Duration::from_millis(900);
 const LONG: Duration = Duration::from_millis(2600);
+const LAST: Duration = Duration::from_millis(6000);
 
 const PLAN: &str = r#"rapport plan -m "Add a greeting" --agent "rehearsal --scenario files""#;
 
@@ -103,7 +104,7 @@ const STORY: &[Step] = &[
     Keys(&[], "1"),
     Keys(&["Plan: "], ""),
     Prompt,
-    Frame(2 * LONG),
+    Frame(LAST),
     Recording("recording.svg", "A session from its task to its result, left in between and continued"),
     Picture("pictures/done.svg", "The work is done, with a summary of what changed"),
     Command("cd ../turns", ""),

@@ -8,7 +8,7 @@ use rapport_door::{ChannelError, ProjectError};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::config::ConfigError;
 use crate::engine::DoorError;
 use crate::output;
@@ -113,10 +113,10 @@ impl Failure {
             if !self.candidates.is_empty() {
                 error["candidates"] = json!(self.candidates);
             }
-            safe::json(&json!({ "error": error }).to_string())
+            terminal_text::json(&json!({ "error": error }).to_string())
         } else {
             // Messages quote plans, files and arguments.
-            let words = safe::lines(&self.to_string()).join("\n");
+            let words = terminal_text::lines(&self.to_string()).join("\n");
             output::columns(&io::stderr()).map(|columns| output::wrapped(&words, columns)).unwrap_or(words)
         };
         // If this fails too, only the exit code says it.

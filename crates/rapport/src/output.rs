@@ -8,13 +8,13 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::channels::terminal::style::Theme;
 use crate::channels::terminal::text::{Line, Tone, clip};
-use crate::channels::terminal::{self, safe};
+use crate::channels::terminal::{self, terminal_text};
 use crate::error::Outcome;
 
 /// The programs whose commands people are told to type.
 const PROGRAMS: [&str; 9] = ["rapport", "git", "cd", "npm", "kill", "export", "diff", "apt-get", "systemctl"];
 
-/// Prints one line or several. The caller turns text from outside into a single line where necessary (`safe::line`).
+/// Prints one line or several. The caller turns text from outside into a single line where necessary (`terminal_text::line`).
 pub(crate) fn say(text: impl Display) -> Outcome {
     let text = shown(text);
     match columns(&io::stdout()) {
@@ -30,13 +30,13 @@ pub(crate) fn say_as_is(text: impl Display) -> Outcome {
 
 /// Prints the cells of a row, each made safe to show, separated by tabs for other programs.
 pub(crate) fn say_cells(cells: &[&str]) -> Outcome {
-    let cells: Vec<_> = cells.iter().map(|cell| safe::line(cell)).collect();
+    let cells: Vec<_> = cells.iter().map(|cell| terminal_text::line(cell)).collect();
     write(&format!("{}\n", cells.join("\t")))
 }
 
 /// Prints a value as JSON.
 pub(crate) fn say_json(value: &impl serde::Serialize) -> Outcome {
-    write(&format!("{}\n", safe::json(&serde_json::to_string(value).map_err(io::Error::from)?)))
+    write(&format!("{}\n", terminal_text::json(&serde_json::to_string(value).map_err(io::Error::from)?)))
 }
 
 /// Prints lines in tones. Their text has to be safe to show already.
@@ -51,7 +51,7 @@ pub(crate) fn painted(theme: Theme, lines: &[Line]) -> String {
 
 /// Shows a prompt; the person types on the same line.
 pub(crate) fn prompt(text: &str) -> Outcome {
-    let lines: Vec<_> = text.split('\n').map(safe::line).collect();
+    let lines: Vec<_> = text.split('\n').map(terminal_text::line).collect();
     let shown = lines.join("\n");
     let mut shown = columns(&io::stdout()).map(|columns| wrapped(&shown, columns)).unwrap_or(shown);
     if text.ends_with(' ') && !shown.ends_with(' ') {
@@ -64,7 +64,7 @@ pub(crate) fn prompt(text: &str) -> Outcome {
 /// line, get a line instead.
 pub(crate) fn begin_row(text: &str) -> bool {
     let columns = columns(&io::stdout()).filter(|_| !terminal::lines_only());
-    let row = columns.map(|columns| clip(&safe::line(text), columns.saturating_sub(1)));
+    let row = columns.map(|columns| clip(&terminal_text::line(text), columns.saturating_sub(1)));
     let is_begun = row.as_ref().is_some_and(|row| write(row).is_ok());
     if row.is_none() {
         // A closed output must not stop what is being reported.
@@ -138,7 +138,7 @@ fn command_in(text: &str) -> Option<usize> {
 }
 
 fn shown(text: impl Display) -> String {
-    safe::lines(&text.to_string()).join("\n")
+    terminal_text::lines(&text.to_string()).join("\n")
 }
 
 fn write(text: &str) -> Outcome {

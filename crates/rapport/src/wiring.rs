@@ -18,7 +18,7 @@ use crate::actions;
 use crate::agents::{Agent, AgentKinds, AgentSetup, AgentsByName, Environment};
 use crate::branches;
 use crate::channels::ChannelKinds;
-use crate::channels::terminal::{self, safe};
+use crate::channels::terminal::{self, terminal_text};
 use crate::clock::{self, Clock};
 use crate::config::{self, KnownSettings, Layer, NetworkName, Secret, Settings, Sources};
 use crate::engine::claims::AGENTS_ANSWER_NOTHING;
@@ -132,7 +132,7 @@ impl Workspace {
         if let Some(link) = config::link_outward(&project).filter(|link| *link != home) {
             let what = format!(
                 "{} is a link that leads out of the project",
-                safe::line(&link.display().to_string())
+                terminal_text::line(&link.display().to_string())
             );
             return Err(Failure::new(Code::Refused, what).hint(
                 "Rapport would read and write elsewhere. Replace it by a directory or a file of its own.",
@@ -246,7 +246,7 @@ impl Workspace {
         if self.trust()?.standing(&brought) == TrustLevel::Trusted {
             return Ok(());
         }
-        let mut names: Vec<_> = brought.iter().map(|one| safe::line(&one.name)).collect();
+        let mut names: Vec<_> = brought.iter().map(|one| terminal_text::line(&one.name)).collect();
         let more = names.len().saturating_sub(MOST_NAMED);
         names.truncate(MOST_NAMED);
         let more = if more == 0 { String::new() } else { format!(" and {more} more files") };
@@ -529,7 +529,7 @@ impl Workspace {
         let (Ok(kind), Ok(setup)) = (settings.workers.find(worker), self.worker_setup_of(settings)) else {
             return Vec::new();
         };
-        kind.warnings(&self.project, &setup).iter().map(|warning| safe::line(warning)).collect()
+        kind.warnings(&self.project, &setup).iter().map(|warning| terminal_text::line(warning)).collect()
     }
 
     /// The first fact of a new session here.

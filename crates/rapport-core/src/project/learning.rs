@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::answer::By;
+use crate::display_text;
 use crate::view::View;
-use crate::visible;
 
 /// The maximum number of characters of a learning. A longer answer is a document rather than something to keep in
 /// mind.
@@ -56,7 +56,7 @@ impl LearningKind {
 impl Learning {
     /// A learning with this text, as one line. `None` if the text is empty or too long.
     pub fn new(text: &str) -> Option<Self> {
-        let text = visible::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = display_text::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
         let fits = !text.is_empty() && text.chars().count() <= MAX_LEARNING;
         fits.then(|| Self::plain(text))
     }

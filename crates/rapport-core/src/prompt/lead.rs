@@ -1,10 +1,10 @@
 //! What a lead is told: its part of the system prompt, the message by which it is asked a question of a session that it
 //! leads, and the one that tells it how the work of a session ended. Text of others is quoted line by line.
 
+use crate::display_text;
 use crate::id::SessionId;
 use crate::question::Question;
 use crate::view::Status;
-use crate::visible;
 
 /// The maximum length of the message, in characters (LEAD-20).
 pub const LONGEST_TRIGGER: usize = 1_200;
@@ -102,7 +102,7 @@ pub(crate) fn announcement(end: &WorkEnd<'_>) -> String {
 
 /// One line of at most this many characters.
 fn short(text: &str, longest: usize) -> String {
-    let line = visible::line(text);
+    let line = display_text::line(text);
     let line = line.trim();
     match line.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", &line[..end]),

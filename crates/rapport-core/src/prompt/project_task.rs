@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::display_text;
 use crate::project::ProjectContext;
-use crate::visible;
 
 /// What a lead adds to a task before an agent begins it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,5 +57,5 @@ impl Enrichment {
 }
 
 fn one_line(text: &str) -> String {
-    visible::line(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    display_text::line(text).split_whitespace().collect::<Vec<_>>().join(" ")
 }

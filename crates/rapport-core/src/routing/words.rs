@@ -5,7 +5,7 @@
 //! matches them next to each other.
 
 use super::class::Class;
-use crate::visible::is_hidden;
+use crate::display_text::is_hidden;
 
 /// A row of the table: one of these words puts a question into this class.
 #[derive(Clone, Copy, Debug)]

@@ -3,10 +3,12 @@
 //!
 //! Each turn has its own stage, because several can wait side by side (branches). The session does one thing at a time,
 //! which is its phase: drafting, writing the plan's file, checking it, running a batch, writing the report. `acts`
-//! decides people's acts, `world` the engine's reports, `facts` applies the facts; this file derives the wants.
+//! decides people's acts, `reply` what becomes of a reply in words, `world` the engine's reports, `facts` applies the
+//! facts; this file derives the wants.
 
 mod acts;
 mod facts;
+mod reply;
 mod world;
 
 use std::collections::BTreeMap;
@@ -113,11 +115,6 @@ impl TurnsFlow {
             turn.stage == TurnStage::Complete && turn.words.is_some() && !turn.is_reply_settled
         };
         self.latest_turn().filter(waits).filter(|_| self.is_resting(shared) && !self.is_undoing())
-    }
-
-    /// Whether the reply in words to this turn waits for an answer.
-    fn is_reply_open(&self, shared: &Shared, folder: &str) -> bool {
-        self.reply(shared).is_some_and(|turn| turn.folder == folder)
     }
 
     /// The turn that the agent is planning, or was planning when it failed.
@@ -288,8 +285,18 @@ impl FlowRules for TurnsFlow {
             Act::LeaveDraft => self.leave_draft(shared, by),
             Act::Review { folder } => self.start_review(shared, by, folder),
             Act::Approve { folder, revision, chosen } => self.approve(shared, by, folder, *revision, chosen),
-            Act::AnswerReply { .. } => self.answer_reply(shared, by, act),
-            Act::Skip { folder, .. } if self.is_reply_open(shared, folder) => {
+            Act::AnswerReply { folder, .. } => {
+                self.nothing_is_undone(reply::ANSWERING)?;
+                match self.reply(shared).filter(|turn| turn.folder == *folder) {
+                    Some(_) => {
+                        let drafted = self.drafts.values().rev().find(|draft| draft.folder == *folder);
+                        reply::answered(act, drafted.map(|draft| draft.asking).unwrap_or_default(), by)
+                    }
+                    None if self.is_resting(shared) => Err(reply::none_waits(folder)),
+                    None => Err(self.not_now(shared, reply::ANSWERING)),
+                }
+            }
+            Act::Skip { folder, .. } if self.reply(shared).is_some_and(|turn| turn.folder == *folder) => {
                 Ok(vec![Event::ReplySkipped { folder: folder.clone(), by: by.clone() }])
             }
             Act::Skip { folder, message } => self.skip(shared, by, folder, message.as_ref()),
@@ -306,7 +313,12 @@ impl FlowRules for TurnsFlow {
     fn decide_world(&self, shared: &Shared, world: &World) -> Result<Vec<Event>, Refusal> {
         Ok(match world {
             World::Filed { turn, path } => self.filed(shared, *turn, path),
-            World::TurnPrepared { .. } => self.turn_prepared(shared, world),
+            World::TurnPrepared { .. } => match &self.phase {
+                TurnsPhase::Preparing(next) if shared.is_going() => {
+                    reply::prepared(next, shared.turns.next_id(), world)
+                }
+                _ => Vec::new(),
+            },
             World::PlanChecked { folder, revision, problems, remarks, differs } => {
                 let fact = Event::PlanChecked {
                     folder: folder.clone(),
@@ -409,7 +421,7 @@ impl FlowRules for TurnsFlow {
 fn changing(act: &Act) -> Option<&'static str> {
     match act {
         Act::PlanTurn { .. } => Some("planning"),
-        Act::AnswerReply { .. } => Some("answering the reply"),
+        Act::AnswerReply { .. } => Some(reply::ANSWERING),
         Act::Approve { .. } => Some("approving"),
         Act::GoOn { .. } => Some("resuming a batch"),
         Act::Undo { .. } => Some("undoing a batch"),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use rapport_core::routing::{Class, Ground, Grounding};
-use rapport_core::{By, Entry, Event, QuestionId, Session, SessionId, ToolUse, visible};
+use rapport_core::{By, Entry, Event, QuestionId, Session, SessionId, ToolUse, display_text};
 use tokio::task::spawn_blocking;
 
 use super::sessions::file_in;
@@ -44,7 +44,7 @@ impl GroundSite {
             Ground::File { path, first, last } => self.lines(path, *first, *last).await,
         };
         let quote =
-            quote.map(|quote| short(&visible::line(quote.trim()))).filter(|quote| !quote.is_empty())?;
+            quote.map(|quote| short(&display_text::line(quote.trim()))).filter(|quote| !quote.is_empty())?;
         Some(Grounding { ground: ground.clone(), quote })
     }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::Path;
 
-use rapport_core::{ProjectFindings, visible};
+use rapport_core::{ProjectFindings, display_text};
 
 use super::history::{Commit, HistoryOf};
 use super::stack::Stack;
@@ -56,7 +56,7 @@ impl Exploration {
             remarks.extend(found.cut_from.map(|bytes| {
                 format!("{name} has {bytes} bytes, of which the first {MOST_INSTRUCTIONS} are kept")
             }));
-            let text = visible::lines(&found.text);
+            let text = display_text::lines(&found.text);
             (!text.trim().is_empty()).then_some(text)
         };
         let (claude_md, agents_md) = (instructions("CLAUDE.md"), instructions("AGENTS.md"));
@@ -64,7 +64,7 @@ impl Exploration {
         let agents_md = agents_md.filter(|text| claude_md.as_ref() != Some(text));
         let conventions = conventions::find(&tree, &history);
         let found = ProjectFindings {
-            structure: structure.into_iter().map(|(path, text)| (visible::line(&path), text)).collect(),
+            structure: structure.into_iter().map(|(path, text)| (display_text::line(&path), text)).collect(),
             history: history.iter().take(KEPT_COMMITS).map(in_words).collect(),
             workspaces: members(&tree, &stacks),
             claude_md,
@@ -84,14 +84,15 @@ impl Exploration {
     /// Notes for people: the findings and the files that they are based on.
     pub fn notes(&self, name: &str) -> String {
         let found = &self.found;
-        let mut text = format!("# {}\n\n", visible::line(name));
+        let mut text = format!("# {}\n\n", display_text::line(name));
         if let Some(description) = &found.description {
             let _ = writeln!(text, "{description}\n");
         }
         let _ = writeln!(text, "{} files were listed, and {} were read.", self.files, self.read.len());
         let section = |text: &mut String, title: &str, lines: &[String]| {
             if !lines.is_empty() {
-                let lines: String = lines.iter().map(|line| format!("- {}\n", visible::line(line))).collect();
+                let lines: String =
+                    lines.iter().map(|line| format!("- {}\n", display_text::line(line))).collect();
                 let _ = write!(text, "\n## {title}\n\n{lines}");
             }
         };
@@ -155,7 +156,7 @@ fn in_words(commit: &Commit) -> String {
 
 /// A short text of others as one line, with hidden characters made visible; `None` if nothing is left of it.
 fn one_line(text: &str) -> Option<String> {
-    let line = visible::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = display_text::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let line = match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", line[..end].trim_end()),
         None => line,

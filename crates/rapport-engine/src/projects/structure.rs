@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rapport_core::visible;
+use rapport_core::display_text;
 use serde_json::Value;
 
 use super::tree::ProjectTree;
@@ -78,7 +78,7 @@ fn said(tree: &ProjectTree, directory: &str) -> Option<String> {
 
 /// A text from a file as one line, with hidden characters made visible; `None` if nothing is left of it.
 fn shown(text: &str) -> Option<String> {
-    let line = visible::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = display_text::line(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let line = match line.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", line[..end].trim_end()),
         None => line,

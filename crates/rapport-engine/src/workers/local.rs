@@ -13,7 +13,7 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::unistd::{AccessFlags, access};
 use rapport_core::{
-    ApplyTo, ChangeStatus, Changes, Created, FileChange, Merged, NotMerged, SessionId, visible,
+    ApplyTo, ChangeStatus, Changes, Created, FileChange, Merged, NotMerged, SessionId, display_text,
 };
 use rapport_durable::{self as durable, Lock, Taken, point};
 
@@ -290,7 +290,7 @@ impl Directory {
         let inside = if messages.is_empty() { PathBuf::new() } else { self.inside()? };
         let closed = messages.lines().filter_map(unopened).map(|path| seen_from(&inside, Path::new(path)));
         unread.extend(closed.filter(|path| !OURS.iter().any(|ours| Path::new(path).starts_with(ours))));
-        Ok(unread.iter().map(|path| visible::line(path)).collect())
+        Ok(unread.iter().map(|path| display_text::line(path)).collect())
     }
 
     /// Those of these files that exist, as literal pathspecs.

@@ -1,7 +1,7 @@
 //! `claude_code_digest`: what leads did while the person was away. It only tells; a person overrules.
 
 use jiff::{SignedDuration, Timestamp};
-use rapport_core::{DigestLine, LeadDid, visible};
+use rapport_core::{DigestLine, LeadDid, display_text};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -40,9 +40,9 @@ fn line(line: &DigestLine) -> String {
         LeadDid::Answered { answer, because, .. } | LeadDid::Drafted { answer, because, .. } => {
             let verb = if matches!(line.what, LeadDid::Answered { .. }) { "answered" } else { "drafted" };
             let because = because.as_ref().map(|because| format!(", because of {}", because.ground));
-            format!("{verb} {}{}", visible::line(answer), because.unwrap_or_default())
+            format!("{verb} {}{}", display_text::line(answer), because.unwrap_or_default())
         }
-        LeadDid::PassedOn { why } => format!("passed on, because {}", visible::line(why)),
+        LeadDid::PassedOn { why } => format!("passed on, because {}", display_text::line(why)),
     };
-    format!("{} {} \"{}\": {what}", line.session, line.question, visible::line(&line.text))
+    format!("{} {} \"{}\": {what}", line.session, line.question, display_text::line(&line.text))
 }

@@ -1,6 +1,6 @@
 //! The rules that allow tool calls without asking: `/always` lists them with their scope, and a tap revokes one.
 
-use rapport_core::{Act, Rule, SessionId, visible};
+use rapport_core::{Act, Rule, SessionId, display_text};
 use rapport_door::DoorError;
 
 use super::button::{Button, Tag};
@@ -143,7 +143,7 @@ fn look_in(effects: &mut Effects, revoking: Revoking) {
 fn list(held: &[HeldRule], problem: Option<&str>) -> Card {
     let mut text = Text::new();
     if let Some(problem) = problem {
-        let problem = visible::line(problem);
+        let problem = display_text::line(problem);
         text = text.plain(&format!("❌ The rules of the project cannot be read: {problem}\n\n"));
     }
     if held.is_empty() {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use rapport_core::review::{Checks, Dependencies, Group, Selection, items};
 use rapport_core::{
     Act, ActionPlan, Aim, By, FileTurn, Interrupted, LaterChanges, Session, SessionId, TurnCard,
-    TurnCardKind, TurnPlan, visible,
+    TurnCardKind, TurnPlan, display_text,
 };
 use rapport_door::{Content, DoorError};
 
@@ -158,7 +158,7 @@ impl ChatState {
         let AfterContent { room, ticket, form, work } = then;
         let (read, form) = match (read, form) {
             (Ok(bytes), ContentForm::File { caption, file }) if !bytes.is_empty() => {
-                let (caption, entities) = Text::new().plain(&visible::line(&caption)).finish();
+                let (caption, entities) = Text::new().plain(&display_text::line(&caption)).finish();
                 let thread = card::thread(room);
                 let file = Document { name: file, bytes, caption, entities, thread, silent: false };
                 self.effects.send(room, Outgoing::Document(file));
@@ -176,11 +176,11 @@ impl ChatState {
                 outgoing(room, shown_as_is(&title, &text, file))
             }
             (Ok(content), ContentForm::File { caption, file }) => {
-                let caption = Text::new().plain(&visible::line(&caption));
+                let caption = Text::new().plain(&display_text::line(&caption));
                 outgoing(room, Reply::File { name: file, content, caption })
             }
             (Err(error), _) => {
-                let words = format!("It cannot be shown now: {}", visible::line(&error.to_string()));
+                let words = format!("It cannot be shown now: {}", display_text::line(&error.to_string()));
                 outgoing(room, Reply::Messages(vec![Text::new().plain(&words)]))
             }
         };
@@ -218,8 +218,8 @@ pub(super) fn release_at_rest(sessions: &ShownSessions, effects: &mut Effects, i
 
 /// A text as a block, with its title. Markup in them is not interpreted, because file names may come from anyone.
 fn shown_as_is(title: &str, text: &str, file: &str) -> Reply {
-    let text = visible::lines(text);
-    let block = Text::new().bold(&visible::line(title)).plain("\n\n").pre(None, &text);
+    let text = display_text::lines(text);
+    let block = Text::new().bold(&display_text::line(title)).plain("\n\n").pre(None, &text);
     split::pieces(&block, file.into(), &text)
 }
 

@@ -48,7 +48,7 @@ impl ChatState {
             .plain("🎙 ")
             .bold("I heard:")
             .plain("\n\n")
-            .plain(&rapport_core::visible::lines(&text));
+            .plain(&rapport_core::display_text::lines(&text));
         let mut messages = outgoing(visit.room, split::pieces(&shown, "heard.txt".into(), &text));
         let rows = vec![vec![
             ("✅ Use it".to_owned(), Button::UseHeard.data(&tag)),

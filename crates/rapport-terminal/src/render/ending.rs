@@ -3,7 +3,7 @@
 use rapport_core::{Aim, ChangeStatus, Changes, FileChange, PhaseView, Status, View, WorkCheck};
 
 use super::super::text::{Line, Tone, width};
-use super::super::{safe, words};
+use super::super::{terminal_text, words};
 use super::prose;
 
 /// The number of lines of a failed check's output to show.
@@ -91,7 +91,9 @@ fn failed(view: &View, rounds: usize) -> Vec<Line> {
     lines.push(Line::empty());
     for answer in &view.undelivered {
         let stored = format!("The answer to {} is stored, and the agent does not have it: ", answer.id);
-        lines.push(Line::new(Tone::Text, &stored).and(Tone::Good, &safe::line(&answer.answer)).hanging(2));
+        lines.push(
+            Line::new(Tone::Text, &stored).and(Tone::Good, &terminal_text::line(&answer.answer)).hanging(2),
+        );
     }
     lines.push(Line::new(Tone::Text, "Nothing is lost. Continue with:"));
     lines.push(Line::command(&format!("rapport resume {}", view.id)));
@@ -117,18 +119,18 @@ fn changes(changes: Option<&Changes>) -> Vec<Line> {
     let files = changes.files.iter().map(|file| change(file, longest));
     let unknown = changes.unknown.iter().map(|why| {
         let what = if changes.files.is_empty() { "The changes" } else { "Other changes" };
-        Line::new(Tone::Bad, &format!("{what} are unknown: {}", safe::line(why))).hanging(2)
+        Line::new(Tone::Bad, &format!("{what} are unknown: {}", terminal_text::line(why))).hanging(2)
     });
     files.chain(unknown).collect()
 }
 
 /// The result of checking the work; if it failed, with the last lines of its output.
 pub fn check(check: &WorkCheck) -> Vec<Line> {
-    let words = safe::line(&check.words());
+    let words = terminal_text::line(&check.words());
     let (mark, tone) = if check.has_passed() { ("✓ ", Tone::Good) } else { ("✗ ", Tone::Bad) };
     let mut lines = vec![Line::new(tone, mark).and(Tone::Text, &words).hanging(2)];
     if !check.has_passed() {
-        let output = check.last_lines(LINES_OF_CHECK).map(safe::line);
+        let output = check.last_lines(LINES_OF_CHECK).map(terminal_text::line);
         lines.extend(output.map(|line| Line::new(Tone::Dim, &line).indented(2)));
     }
     lines

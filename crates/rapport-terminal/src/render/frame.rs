@@ -7,9 +7,9 @@ use rapport_core::{By, OpenQuestion, Purpose, View};
 use super::super::Size;
 use super::super::cards::{Card, Shown, TextAt};
 use super::super::question_card::QuestionCard;
-use super::super::safe;
 use super::super::screen::{Over, Screen};
 use super::super::story::Asked;
+use super::super::terminal_text;
 use super::super::text::{Line, MEASURE, Tone, width};
 use super::block::Block;
 use super::{confirmation_card, last_look, permission, prose, question_card};
@@ -54,7 +54,7 @@ fn with_preview(card: &QuestionCard, waiting: usize, at: TextAt, screen: &Screen
     let lines: Vec<Line> = question_card::preview(card)
         .map(str::trim_end)
         .into_iter()
-        .flat_map(safe::lines)
+        .flat_map(terminal_text::lines)
         .map(|line| Line::new(Tone::Text, &line))
         .collect();
     if screen.size.columns < WIDE {

@@ -2,7 +2,7 @@
 
 use rapport_core::{LineKind, OpenQuestion, Permission, Purpose, ShownLine};
 
-use super::super::safe;
+use super::super::terminal_text;
 use super::super::text::{Line, Tone};
 use super::prose;
 
@@ -15,7 +15,7 @@ pub(crate) fn whole(question: &OpenQuestion) -> Vec<Line> {
             let shown =
                 question.options.iter().filter_map(|option| Some((option, option.preview.as_deref()?)));
             let lines = shown.flat_map(|(option, preview)| {
-                let preview = safe::lines(preview.trim_end())
+                let preview = terminal_text::lines(preview.trim_end())
                     .into_iter()
                     .map(|line| Line::new(Tone::Text, &line).indented(2));
                 [Line::new(Tone::Strong, &option.label)].into_iter().chain(preview).chain([Line::empty()])

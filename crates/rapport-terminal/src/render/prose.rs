@@ -2,7 +2,7 @@
 //! shown, whatever a Markdown parser would make of it: headings and bold words stand out, code has its own tone and is
 //! indented instead of fenced, the columns of tables are aligned.
 
-use super::super::safe;
+use super::super::terminal_text;
 use super::super::text::{Line, Tone, clip};
 use super::table;
 
@@ -13,7 +13,7 @@ const CODE_INDENT: usize = 4;
 pub fn lines(text: &str, tone: Tone) -> Vec<Line> {
     let mut fence = None;
     let mut rendered = Vec::new();
-    let all = safe::lines(text.trim());
+    let all = terminal_text::lines(text.trim());
     let mut rest = all.as_slice();
     while let Some((line, after)) = rest.split_first() {
         let rows = if fence.is_none() { table::rows(rest) } else { 0 };
@@ -62,7 +62,7 @@ pub(crate) fn clipped(text: &str, tone: Tone, max: usize) -> Vec<Line> {
 
 /// A remark: a few rows, dim.
 pub(crate) fn in_passing(text: &str, rows: usize) -> Vec<Line> {
-    let said = safe::lines(text.trim());
+    let said = terminal_text::lines(text.trim());
     let said: Vec<&String> = said.iter().filter(|line| !line.trim().is_empty()).collect();
     let more = if said.len() > rows { " …" } else { "" };
     let shown = said.iter().take(rows).map(|line| clip(line, 80 * rows / said.len().min(rows)));

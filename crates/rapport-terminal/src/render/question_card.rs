@@ -5,7 +5,7 @@ use rapport_core::{OpenQuestion, Purpose};
 use super::super::cards::TextAt;
 use super::super::editor::Editor;
 use super::super::question_card::QuestionCard;
-use super::super::safe;
+use super::super::terminal_text;
 use super::super::text::{Line, Tone, width};
 use super::super::words;
 use super::block::Block;
@@ -129,10 +129,10 @@ fn text(question: &OpenQuestion, at: TextAt) -> Vec<Line> {
 
 fn options(card: &QuestionCard, columns: usize, block: &mut Block) {
     let options = &card.question.options;
-    let labels = options.iter().map(|option| width(&safe::line(&option.label)));
+    let labels = options.iter().map(|option| width(&terminal_text::line(&option.label)));
     let lead = self::lead(card, 0).width();
     let column = lead + labels.max().unwrap_or(0) + 2;
-    let fits = |description: &String| column + width(&safe::line(description)) <= columns;
+    let fits = |description: &String| column + width(&terminal_text::line(description)) <= columns;
     let aside = column <= columns / 2 && options.iter().filter_map(|o| o.description.as_ref()).all(fits);
     for (place, option) in options.iter().enumerate() {
         let start = block.rows.len();

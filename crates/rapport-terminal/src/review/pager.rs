@@ -5,7 +5,7 @@ use ratatui::Frame;
 
 use super::super::Size;
 use super::super::keys::plain_char;
-use super::super::safe;
+use super::super::terminal_text;
 use super::super::text::{Line, Tone, shorten};
 use super::appearance::Appearance;
 use super::preview::Preview;
@@ -84,14 +84,18 @@ impl Pager {
         let columns = usize::from(frame.area().width);
         let below = frame.area().height.saturating_sub(1);
         let buffer = frame.buffer_mut();
-        self.appearance.put(buffer, 0, Line::new(Tone::Strong, &shorten(&safe::line(&self.title), columns)));
+        self.appearance.put(
+            buffer,
+            0,
+            Line::new(Tone::Strong, &shorten(&terminal_text::line(&self.title), columns)),
+        );
         for (row, line) in (1..below).zip(&self.rows[self.top..]) {
             self.appearance.put(buffer, row, line.clone());
         }
         let end = (self.top + self.height()).min(self.rows.len());
         let place = format!("{}-{} of {} · {KEYS}", (self.top + 1).min(end), end, self.rows.len());
         let status = match &self.notice {
-            Some(notice) => Line::new(Tone::Care, &shorten(&safe::line(notice), columns)),
+            Some(notice) => Line::new(Tone::Care, &shorten(&terminal_text::line(notice), columns)),
             None => Line::new(Tone::Dim, &place),
         };
         self.appearance.put(buffer, below, status);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rapport_core::review::{self, Checks, PreviewKind};
 use rapport_core::{ActionPlan, Resource};
 
-use super::super::safe;
+use super::super::terminal_text;
 use super::super::text::{Line, Tone};
 use super::checklist::Node;
 use super::diff;
@@ -56,7 +56,9 @@ pub async fn preview(plan: &ActionPlan, checks: &Checks, node: Node, previewer: 
     let review::Preview { title, file_name, text, shown } =
         review::preview(plan, checks, node.group, node.item, read);
     let lines = match &shown {
-        PreviewKind::Text => safe::lines(&text).iter().map(|line| Line::new(Tone::Text, line)).collect(),
+        PreviewKind::Text => {
+            terminal_text::lines(&text).iter().map(|line| Line::new(Tone::Text, line)).collect()
+        }
         PreviewKind::File => numbered(&text),
         PreviewKind::Change { old, new } => diff::lines(old, new),
         PreviewKind::Edits { why, edits } => {
@@ -72,7 +74,7 @@ pub async fn preview(plan: &ActionPlan, checks: &Checks, node: Node, previewer: 
 
 /// A file's content, with numbered lines.
 fn numbered(text: &str) -> Vec<Line> {
-    let numbered = safe::lines(text.strip_suffix('\n').unwrap_or(text));
+    let numbered = terminal_text::lines(text.strip_suffix('\n').unwrap_or(text));
     let digits = numbered.len().to_string().len().max(3);
     let line = |(number, line): (usize, &String)| {
         let number = format!("{number:>digits$}  ");

@@ -2,7 +2,7 @@
 
 use rapport_core::{ActionPlan, Change, Sign};
 
-use super::super::safe;
+use super::super::terminal_text;
 use super::super::text::{Line, Tone, width};
 use rapport_core::review as outline;
 
@@ -56,7 +56,7 @@ fn entry(sign: &str, tone: Tone, text: &str) -> Line {
 
 /// Aligned changes, with aligned comments unless one is too long.
 fn changed(changes: &[Change]) -> Vec<Line> {
-    let shown_width = |change: &Change| width(&safe::line(&change.what));
+    let shown_width = |change: &Change| width(&terminal_text::line(&change.what));
     let widths = changes.iter().map(shown_width).filter(|width| *width <= COMMENTS);
     let column = widths.max().unwrap_or(0);
     let line = |change: &Change| {

@@ -248,16 +248,18 @@ async fn perform(site: &Site, visitor: &Visitor, id: &SessionId, fields: &Fields
         if done.is_err() {
             // The next page shows why the act was refused.
             let _ = site.board.refresh(id).await;
+            site.board.resumed_here(id).await;
         }
         reached = done.map_err(|error| refused(&error))?;
     }
     // The next page shows the effect of the act.
     let _ = site.board.refresh(id).await;
+    // To submit an act to a session that no process ran, this process has resumed it.
+    site.board.resumed_here(id).await;
     if reached == Reached::Log {
         // No process runs the session, so it continues here.
         match sessions.resume(id).await {
-            Ok(()) => site.board.resumed_here(id).await,
-            Err(DoorError::Store(StoreError::Busy { .. })) => {}
+            Ok(()) | Err(DoorError::Store(StoreError::Busy { .. })) => {}
             Err(error) => return Ok(format!("Stored, but the session could not be resumed: {error}")),
         }
     }

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use rapport_core::routing::{Grounding, Recipient};
 use rapport_core::{
     Answer, Asker, Choice, Focus, PhaseView, Presenter, Purpose, Question, QuestionId, QuestionView,
-    RoundView, SessionId, TurnCard, View, WorkplaceState, visible,
+    RoundView, SessionId, TurnCard, View, WorkplaceState, display_text,
 };
 use rapport_durable::digest;
 
@@ -121,7 +121,7 @@ fn outcome(round: &RoundView<'_>, item: &QuestionView<'_>) -> Markup {
     html! {
         @match (item.given, round.closed) {
             (Some((answer, by)), _) => {
-                p { "Answered: " b { (text(&item.question.words(answer))) } " " span.by { (visible::line(&by.to_string())) } }
+                p { "Answered: " b { (text(&item.question.words(answer))) } " " span.by { (display_text::line(&by.to_string())) } }
                 @if let Some(because) = item.because { (ground(because)) }
             },
             (None, Some(ending)) => p { "It is closed: " (text(&ending.to_string())) "." },
@@ -132,7 +132,7 @@ fn outcome(round: &RoundView<'_>, item: &QuestionView<'_>) -> Markup {
 
 /// The ground of a lead's answer.
 pub(super) fn ground(because: &Grounding) -> Markup {
-    html! { p.quiet.ground { "Because of " (visible::line(&because.ground.to_string())) ": " q { (text(&because.quote)) } } }
+    html! { p.quiet.ground { "Because of " (display_text::line(&because.ground.to_string())) ": " q { (text(&because.quote)) } } }
 }
 
 /// The card of an item; `None` if the item no longer waits.
@@ -187,7 +187,7 @@ fn offered(setup: &CardSetup<'_>, question: &Question, focus: Option<&Focus>) ->
         div.offer {
             p {
                 "Answered before: " b { (text(&offer.answer)) } " "
-                span.by { (visible::line(&offer.by.to_string())) ", in " a href=(format!("/s/{}", encoded(offer.session.as_str()))) { (visible::line(offer.session.as_str())) } }
+                span.by { (display_text::line(&offer.by.to_string())) ", in " a href=(format!("/s/{}", encoded(offer.session.as_str()))) { (display_text::line(offer.session.as_str())) } }
             }
             @if setup.visitor.may_answer() {
                 (setup.form(&format!("offer-{}-{}", question.id, offer.at), html! {
@@ -305,7 +305,7 @@ fn body(setup: &CardSetup<'_>, question: &Question) -> Markup {
         Purpose::Confirm => html! {
             div.plan tabindex="0" role="region" aria-label="Plan" { (markdown(session.plan_text().unwrap_or_default())) }
             @if session.is_plan_behind() { p.care { (rapport_core::PLAN_IS_BEHIND) } }
-            @if let Some(path) = session.plan_path() { p.quiet { "Saved as " code { (visible::line(path)) } } }
+            @if let Some(path) = session.plan_path() { p.quiet { "Saved as " code { (display_text::line(path)) } } }
             (given(setup))
         },
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Budget { .. } | Purpose::Idle => {
@@ -331,7 +331,7 @@ fn given(setup: &CardSetup<'_>) -> Markup {
                     @for (item, (answer, by)) in items {
                         dt { (text(&item.question.text)) }
                         dd {
-                            (text(&item.question.words(answer))) " " span.by { (visible::line(&by.to_string())) }
+                            (text(&item.question.words(answer))) " " span.by { (display_text::line(&by.to_string())) }
                             @if setup.visitor.may_answer() {
                                 (setup.form(&format!("edit-{}", item.question.id), html! {
                                     button.small name="do" value=(format!("reopen:{}", item.question.id)) { "Change" }
@@ -442,7 +442,7 @@ fn failed(setup: &CardSetup<'_>, view: &View) -> Option<Markup> {
         FAILED,
         html! {
                 (head(setup, "It cannot go on", view.updated_at))
-                pre.code tabindex="0" { (visible::lines(why)) }
+                pre.code tabindex="0" { (display_text::lines(why)) }
                 @for answer in &view.undelivered {
                     p { (text(&answer.text)) br; "➡ " b { (text(&answer.answer)) } " is stored. The agent could not take it." }
                 }
@@ -463,10 +463,10 @@ fn work(setup: &CardSetup<'_>, view: &View) -> Option<Markup> {
         WORK,
         html! {
                 (head(setup, "What becomes of these changes?", view.updated_at))
-                p { "They are not in the project yet. " @if let Some(by) = &place.requested_by { (visible::line(&by.to_string())) " asks you to apply them." } }
+                p { "They are not in the project yet. " @if let Some(by) = &place.requested_by { (display_text::line(&by.to_string())) " asks you to apply them." } }
                 (files(view))
                 @if !place.conflicts.is_empty() {
-                    p.care { "They conflict with the project in " (visible::line(&place.conflicts.join(", "))) "." }
+                    p.care { "They conflict with the project in " (display_text::line(&place.conflicts.join(", "))) "." }
                 }
                 @if let Some(why) = &place.failure { p.care { (text(why)) } }
                 p { a.button href=(format!("/s/{}/changes", encoded(setup.id.as_str()))) { "See the changes" } }
@@ -490,7 +490,7 @@ pub(crate) fn files(view: &View) -> Markup {
         ul.files {
             @for file in files.take(200) {
                 li {
-                    span.what { (visible::line(file.status.as_str())) } " " code { (visible::line(&file.path)) }
+                    span.what { (display_text::line(file.status.as_str())) } " " code { (display_text::line(&file.path)) }
                     @if let (Some(added), Some(removed)) = (file.added, file.removed) {
                         " " span.plus { "+" (added) } " " span.minus { "−" (removed) }
                     }

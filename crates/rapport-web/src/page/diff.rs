@@ -1,7 +1,7 @@
 //! Diffs and the lines of permissions, in colour.
 
 use maud::{Markup, html};
-use rapport_core::{FileDiff, LineKind, Permission, visible};
+use rapport_core::{FileDiff, LineKind, Permission, display_text};
 
 /// The maximum number of lines of a diff that one page shows.
 const MOST_LINES: usize = 4000;
@@ -117,7 +117,7 @@ fn blocks<'a>(lines: &[&'a str]) -> Vec<Block<'a>> {
 /// Lines in colour. The same elements are one column or two: the style decides.
 fn drawn(lines: &[&str]) -> Markup {
     let each = |lines: &[&str]| {
-        html! { @for line in lines { span class=(kind(line)) { (visible::line(line)) "\n" } } }
+        html! { @for line in lines { span class=(kind(line)) { (display_text::line(line)) "\n" } } }
     };
     html! {
         pre.diff tabindex="0" {
@@ -162,7 +162,7 @@ fn name(part: &str) -> String {
     };
     let name = named("+++ b/").or_else(|| named("--- a/"));
     let first = || part.lines().next().and_then(|line| line.rsplit_once(" b/")).map(|(_, name)| name);
-    visible::line(name.or_else(first).unwrap_or("changes"))
+    display_text::line(name.or_else(first).unwrap_or("changes"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use maud::{Markup, PreEscaped, Render as _};
 use pulldown_cmark::{Alignment, CodeBlockKind, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
-use rapport_core::visible;
+use rapport_core::display_text;
 
 /// Longer text, in bytes, is shown as it is, because drawing it takes too long.
 const LONGEST: usize = 256 * 1024;
@@ -24,7 +24,7 @@ pub(crate) fn markdown(source: &str) -> Markup {
 
 /// Makes hidden characters visible, and keeps the line breaks, which Markdown needs.
 fn visible_lines(source: &str) -> String {
-    source.lines().map(visible::line).collect::<Vec<_>>().join("\n")
+    source.lines().map(display_text::line).collect::<Vec<_>>().join("\n")
 }
 
 #[derive(Default)]

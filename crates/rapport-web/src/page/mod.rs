@@ -26,7 +26,7 @@ pub(crate) mod turn_tree;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use maud::{Markup, html};
-use rapport_core::visible;
+use rapport_core::display_text;
 
 use crate::site::Site;
 
@@ -56,7 +56,7 @@ pub(crate) fn failure(site: &Site, status: StatusCode, why: &str) -> Response {
     let content = html! {
         section.paper.narrow {
             h1 { (title) }
-            p { (visible::lines(why)) }
+            p { (display_text::lines(why)) }
             p { a.button href="/" { "To the inbox" } }
         }
     };
@@ -68,5 +68,5 @@ pub(crate) fn failure(site: &Site, status: StatusCode, why: &str) -> Response {
 
 /// A text of others over several lines, without markup.
 pub(crate) fn text(words: &str) -> Markup {
-    html! { (visible::lines(words)) }
+    html! { (display_text::lines(words)) }
 }

@@ -3,7 +3,7 @@
 use std::io;
 
 use maud::{Markup, html};
-use rapport_core::visible;
+use rapport_core::display_text;
 
 use crate::access::Visitor;
 use crate::push::{Subscription, Wake};
@@ -27,9 +27,9 @@ pub(crate) fn section(site: &Site, visitor: &Visitor, stored: &io::Result<Option
         section.paper.narrow #notifications aria-labelledby="notifications-title" data-vapid=(site.push.key.public())
             data-form=(visitor.form_token) data-endpoint=[subscription.map(|one| one.endpoint.as_str())] {
             h2 #notifications-title { "Notifications on this device" }
-            @if let Some(why) = &trouble { p.care { "The last notification was not sent: " (visible::line(why)) "." } }
+            @if let Some(why) = &trouble { p.care { "The last notification was not sent: " (display_text::line(why)) "." } }
             @match stored {
-                Err(error) => p.care { (visible::line(&error.to_string())) },
+                Err(error) => p.care { (display_text::line(&error.to_string())) },
                 Ok(Some(subscription)) => (wishes(visitor, subscription)),
                 Ok(None) => {
                     p { "A notification says that something waits, also while this page is closed, and opens its card. It contains no text of your agents." }
@@ -67,7 +67,7 @@ fn wishes(visitor: &Visitor, subscription: &Subscription) -> Markup {
                 }
             }
             fieldset.quiet-hours {
-                legend { "Quiet hours" @if let Some(zone) = &wishes.zone { " (" (visible::line(zone)) ")" } }
+                legend { "Quiet hours" @if let Some(zone) = &wishes.zone { " (" (display_text::line(zone)) ")" } }
                 label { span { "from" } input type="time" name="from" value=(from); }
                 label { span { "to" } input type="time" name="to" value=(to); }
             }

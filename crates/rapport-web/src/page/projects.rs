@@ -3,7 +3,7 @@
 use jiff::ToSpan as _;
 use jiff::civil::Date;
 use maud::{Markup, html};
-use rapport_core::{Learning, LearningKind, ProjectContext, visible};
+use rapport_core::{Learning, LearningKind, ProjectContext, display_text};
 use rapport_door::{KnownProject, LoadedProject};
 
 use super::{chart, text, times};
@@ -57,8 +57,8 @@ pub(crate) fn list(site: &Site, rows: &[ProjectRow], first_day: Date) -> Markup 
                 @for row in rows {
                     li {
                         div {
-                            a.name href=(format!("/projects/{}", encoded(&row.name))) { (visible::line(&row.name)) }
-                            span.meta { code { (visible::line(&row.path)) } }
+                            a.name href=(format!("/projects/{}", encoded(&row.name))) { (display_text::line(&row.name)) }
+                            span.meta { code { (display_text::line(&row.path)) } }
                             span.meta { (about(row)) }
                         }
                         (costs(&row.name, &row.costs, first_day))
@@ -75,11 +75,11 @@ fn about(row: &ProjectRow) -> Markup {
         @if sessions == 1 { "1 session" } @else { (sessions) " sessions" }
         @if row.costs.waiting > 0 { " · " (row.costs.waiting) " waiting" }
         @match &row.known {
-            Some(KnownProject { problem: Some(problem), .. }) => { " · " (visible::line(problem)) },
+            Some(KnownProject { problem: Some(problem), .. }) => { " · " (display_text::line(problem)) },
             Some(known) => {
-                @if let Some(kind) = &known.kind { " · " (visible::line(kind)) }
+                @if let Some(kind) = &known.kind { " · " (display_text::line(kind)) }
                 @if known.is_missing { " · its directory is gone" }
-                @else if let Some(stale) = &known.stale { " · " (visible::line(&stale.to_string())) }
+                @else if let Some(stale) = &known.stale { " · " (display_text::line(&stale.to_string())) }
             },
             None => " · nothing is known about it yet",
         }
@@ -117,8 +117,8 @@ pub(crate) fn project(shown: &ProjectPage<'_>) -> Markup {
     html! {
         header.session-head {
             p.about { a href="/projects" { "Projects" } }
-            h1 { (visible::line(shown.name)) }
-            p.quiet { code { (visible::line(shown.path)) } }
+            h1 { (display_text::line(shown.name)) }
+            p.quiet { code { (display_text::line(shown.path)) } }
         }
         div.session {
             div.story-side {
@@ -187,7 +187,7 @@ fn known(shown: &ProjectPage<'_>, loaded: &LoadedProject) -> Markup {
                         summary.button.danger { "Forget it…" }
                         (form(shown, "unregister", html! {
                             p { "Everything that is known about it is forgotten, also what was kept in mind. Its files and sessions stay." }
-                            button.danger name="do" value="unregister" { "Forget everything about " (visible::line(shown.name)) }
+                            button.danger name="do" value="unregister" { "Forget everything about " (display_text::line(shown.name)) }
                         }))
                     }
                 }
@@ -244,10 +244,10 @@ fn origin(site: &Site, learning: &Learning) -> Markup {
         learning.from.as_deref().map(|from| from.rsplit_once('/').map_or(from, |(session, _)| session));
     html! {
         p.quiet {
-            @if let Some(by) = &learning.by { (visible::line(by)) } @else { "found in the project" }
+            @if let Some(by) = &learning.by { (display_text::line(by)) } @else { "found in the project" }
             @if let Some(since) = learning.since { ", " (times::at(site, since)) }
             @if let (Some(session), Some(from)) = (session, &learning.from) {
-                ", from " a href=(format!("/s/{}", encoded(session))) { (visible::line(from)) }
+                ", from " a href=(format!("/s/{}", encoded(session))) { (display_text::line(from)) }
             }
         }
     }
@@ -269,7 +269,7 @@ fn findings(context: &ProjectContext) -> Markup {
         }
         @if !found.structure.is_empty() {
             details { summary { (found.structure.len()) " directories" }
-                ul.files { @for (path, about) in found.structure.iter().take(200) { li { code { (visible::line(path)) } " " (shortened(about, 200)) } } }
+                ul.files { @for (path, about) in found.structure.iter().take(200) { li { code { (display_text::line(path)) } " " (shortened(about, 200)) } } }
             }
         }
         @if let Some((name, told)) = context.instructions() {

@@ -1,7 +1,9 @@
 //! A session: what waits in it, its story, its plan and changes, and the ways to steer it.
 
 use maud::{Markup, html};
-use rapport_core::{AgentState, Aim, BranchPoint, PhaseView, SpentAt, Status, View, WorkplaceState, visible};
+use rapport_core::{
+    AgentState, Aim, BranchPoint, PhaseView, SpentAt, Status, View, WorkplaceState, display_text,
+};
 use uuid::Uuid;
 
 use super::card::{CardSetup, files};
@@ -65,7 +67,7 @@ pub(crate) fn plan(view: &View) -> Markup {
     html! {
         section.paper {
             @if let Some(plan) = &view.plan {
-                @if let Some(path) = &plan.path { p.quiet { "Saved as " code { (visible::line(path)) } } }
+                @if let Some(path) = &plan.path { p.quiet { "Saved as " code { (display_text::line(path)) } } }
                 (markdown(&plan.text))
             } @else { p.quiet { "There is no plan yet." } }
         }
@@ -75,7 +77,7 @@ pub(crate) fn plan(view: &View) -> Markup {
                 dl.answers {
                     @for answer in view.answers.iter().rev().take(200) {
                         dt { (text(&answer.text)) }
-                        dd { (text(&answer.answer)) " " span.by { (visible::line(&answer.by.to_string())) } }
+                        dd { (text(&answer.answer)) " " span.by { (display_text::line(&answer.by.to_string())) } }
                     }
                 }
             }
@@ -160,12 +162,12 @@ fn about(setup: &CardSetup<'_>, view: &View) -> Markup {
         section.paper.facts-about aria-labelledby="about-title" {
             h2 #about-title { "About" }
             dl {
-                dt { "Begun" } dd { (times::at(setup.site, view.created_at)) " by " (visible::line(&view.by.to_string())) }
+                dt { "Begun" } dd { (times::at(setup.site, view.created_at)) " by " (display_text::line(&view.by.to_string())) }
                 @if let Some(agent) = &view.agent.name {
-                    dt { "Agent" } dd { (visible::line(agent)) @if let Some(model) = &view.agent.model { ", " (visible::line(model)) } }
+                    dt { "Agent" } dd { (display_text::line(agent)) @if let Some(model) = &view.agent.model { ", " (display_text::line(model)) } }
                 }
-                dt { "Worker" } dd { (visible::line(&created.worker)) }
-                @if let Some(origin) = &view.branched_from { dt { "Branch of" } dd { a href=(format!("/s/{}", encoded(origin.session.as_str()))) { (visible::line(&origin.to_string())) } } }
+                dt { "Worker" } dd { (display_text::line(&created.worker)) }
+                @if let Some(origin) = &view.branched_from { dt { "Branch of" } dd { a href=(format!("/s/{}", encoded(origin.session.as_str()))) { (display_text::line(&origin.to_string())) } } }
                 @for branch in &branches { dt { "Branch" } dd { a href=(format!("/s/{}", encoded(branch.id.as_str()))) { (branch.id.as_str()) } } }
                 @if let Some(place) = view.workplace.as_ref().filter(|place| place.state != WorkplaceState::Open) { dt { "Changes" } dd { (place.state.word()) } }
                 @if usage.cost_micros > 0 || usage.output > 0 { dt { "Cost" } dd { (times::cost(usage.cost_micros)) ", " (usage.input + usage.cache_read + usage.cache_write) " tokens in, " (usage.output) " out" } }
@@ -187,7 +189,7 @@ fn about(setup: &CardSetup<'_>, view: &View) -> Markup {
                 h3 { "Hosts that it could not reach" }
                 @for host in place.refused_hosts.iter().filter(|host| !place.allowed_hosts.contains(host)) {
                     (setup.form(&format!("host-{host}"), html! {
-                        code { (visible::line(host)) } " " button.small name="do" value=(format!("allow_host:{host}")) { "Allow" }
+                        code { (display_text::line(host)) } " " button.small name="do" value=(format!("allow_host:{host}")) { "Allow" }
                     }))
                 }
             }
@@ -206,18 +208,22 @@ fn spending(site: &Site, reports: &[SpentAt]) -> Markup {
     });
     let sums: Vec<_> = sums.collect();
     let (Some(first), Some(last)) = (sums.first(), sums.last()) else { return html! {} };
+    // A single report has no course.
+    let has_course = sums.len() > 1;
     let (from, to) = (times::exact(site, first.0), times::exact(site, last.0));
     let points = |sum: fn(&(jiff::Timestamp, u64, u64)) -> u64| -> Vec<(f64, u64)> {
         sums.iter().map(|one| (one.0.as_millisecond() as f64, sum(one))).collect()
     };
     html! {
         div.spending {
-            @if last.1 > 0 {
+            @if last.1 > 0 && has_course {
                 h3 { "Cost over time" }
                 (chart::growth(&format!("The cost grows to {} between {from} and {to}", times::cost(last.1)), &points(|one| one.1)))
             }
-            h3 { "Tokens over time" }
-            (chart::growth(&format!("The number of tokens grows to {} between {from} and {to}", last.2), &points(|one| one.2)))
+            @if has_course {
+                h3 { "Tokens over time" }
+                (chart::growth(&format!("The number of tokens grows to {} between {from} and {to}", last.2), &points(|one| one.2)))
+            }
             details {
                 summary { "As a table" }
                 div.table { table {

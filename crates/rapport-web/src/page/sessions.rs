@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use maud::{Markup, html};
-use rapport_core::{SessionId, Status, visible};
+use rapport_core::{SessionId, Status, display_text};
 
 use super::times;
 use crate::fields::encoded;
@@ -67,7 +67,7 @@ pub(crate) fn sessions(shown: &SessionsPage<'_>) -> Markup {
             }
             @if !shown.unreadable.is_empty() {
                 details { summary { (shown.unreadable.len()) " cannot be shown" }
-                    ul { @for (id, why) in shown.unreadable { li { code { (visible::line(id.as_str())) } ": " (visible::line(why)) } } }
+                    ul { @for (id, why) in shown.unreadable { li { code { (display_text::line(id.as_str())) } ": " (display_text::line(why)) } } }
                 }
             }
         }

@@ -1,7 +1,9 @@
 //! The facts of a session as a story that people read, the newest first.
 
 use maud::{Markup, html};
-use rapport_core::{Answer, By, Entry, Event, FactTone, Presenter, Purpose, QuestionId, SessionId, visible};
+use rapport_core::{
+    Answer, By, Entry, Event, FactTone, Presenter, Purpose, QuestionId, SessionId, display_text,
+};
 
 use super::card::ground;
 use super::{markdown, times};
@@ -60,22 +62,22 @@ pub(crate) fn before(id: &str, seq: u64) -> String {
 /// A fact in words; `None` if it says nothing to people. Facts without an arm of their own are drawn by their tone.
 fn tell(presenter: &Presenter, id: &SessionId, (entry, fact): (&Entry, &Event)) -> Option<StoryRow> {
     let told = |class, sign, words: Markup| Some(StoryRow { class, sign, words });
-    let plain = |words: &str| html! { (visible::lines(words)) };
+    let plain = |words: &str| html! { (display_text::lines(words)) };
     let seen_from = presenter.session().seen_from(id);
     match fact {
         Event::Created(created) => told(
             "person",
             "●",
-            html! { b { (who(&created.by)) " wants:" } " " (visible::lines(&cut(&created.task))) },
+            html! { b { (who(&created.by)) " wants:" } " " (display_text::lines(&cut(&created.task))) },
         ),
         Event::Said { text, .. } => told("agent", "“", markdown(&cut(text))),
         Event::Used { tool, what, kind, .. } => told(
             "step",
             "▸",
-            html! { (visible::line(tool)) " " code { (shortened(seen_from.subject(*kind, what), 200)) } },
+            html! { (display_text::line(tool)) " " code { (shortened(seen_from.subject(*kind, what), 200)) } },
         ),
         Event::Heard { text, by, .. } => {
-            told("person", "●", html! { b { (who(by)) " says:" } " " (visible::lines(&cut(text))) })
+            told("person", "●", html! { b { (who(by)) " says:" } " " (display_text::lines(&cut(text))) })
         }
         Event::Asked { questions, .. } => told(
             "asked",
@@ -86,7 +88,7 @@ fn tell(presenter: &Presenter, id: &SessionId, (entry, fact): (&Entry, &Event)) 
                         Purpose::Permission(asked) => format!("May it use {}? {}", asked.tool, asked.what),
                         _ => question.text.clone(),
                     };
-                    p { (visible::lines(&cut(&words))) }
+                    p { (display_text::lines(&cut(&words))) }
                 }
             },
         ),
@@ -101,7 +103,7 @@ fn tell(presenter: &Presenter, id: &SessionId, (entry, fact): (&Entry, &Event)) 
                 "answered",
                 "✓",
                 html! {
-                    (about(presenter, question)) b { (visible::lines(&cut(&words))) } " " span.by { (who(by)) }
+                    (about(presenter, question)) b { (display_text::lines(&cut(&words))) } " " span.by { (who(by)) }
                     @if let Some(because) = because { (ground(because)) }
                 },
             )
@@ -115,7 +117,7 @@ fn tell(presenter: &Presenter, id: &SessionId, (entry, fact): (&Entry, &Event)) 
         Event::BatchEnded { report, .. } => told(
             "plan",
             "■",
-            html! { (visible::line(&fact.words())) details { summary { "The report" } (markdown(report)) } },
+            html! { (display_text::line(&fact.words())) details { summary { "The report" } (markdown(report)) } },
         ),
         Event::Drafted { question, answer, by, because } => {
             let words = in_words(presenter, question, answer);
@@ -123,7 +125,7 @@ fn tell(presenter: &Presenter, id: &SessionId, (entry, fact): (&Entry, &Event)) 
                 "agent",
                 "✎",
                 html! {
-                    (about(presenter, question)) b { (visible::lines(&cut(&words))) } " " span.by { "drafted by " (who(by)) }
+                    (about(presenter, question)) b { (display_text::lines(&cut(&words))) } " " span.by { "drafted by " (who(by)) }
                     @if let Some(because) = because { (ground(because)) }
                 },
             )
@@ -162,7 +164,7 @@ fn about(presenter: &Presenter, question: &QuestionId) -> Markup {
 }
 
 fn who(by: &By) -> String {
-    visible::line(&by.to_string())
+    display_text::line(&by.to_string())
 }
 
 fn cut(text: &str) -> String {

@@ -9,7 +9,7 @@ use rapport_core::review::{
 };
 use rapport_core::{
     ActionPlan, ActionResult, FileBatch, FileTurn, QuestionId, Resource, SessionId, TurnCard, TurnCardKind,
-    UndoState, visible,
+    UndoState, display_text,
 };
 use rapport_durable::digest;
 
@@ -108,7 +108,7 @@ fn review(setup: &CardSetup<'_>, turn: &FileTurn, plan: &ActionPlan, question: &
                                 label {
                                     input type="checkbox" name="i" value=(name) checked[is_checked] disabled[!may] data-item-check;
                                     span.kind { (shown.label.trim_end_matches([':', ' '])) }
-                                    code.what { (visible::line(&shown.what)) }
+                                    code.what { (display_text::line(&shown.what)) }
                                 }
                                 @if let Some(about) = &shown.about { p.about { (text(about)) } }
                                 @if let Some(remark) = &shown.remark { p.care { (text(remark)) } }
@@ -260,7 +260,7 @@ fn undo_refused(batch: Option<&FileBatch>) -> Markup {
     html! {
         @if let Some(problem) = problem {
             p.care { "It was not undone: " (text(&problem.reason)) }
-            @if !problem.changed.is_empty() { ul.files { @for file in &problem.changed { li { code { (visible::line(file)) } } } } }
+            @if !problem.changed.is_empty() { ul.files { @for file in &problem.changed { li { code { (display_text::line(file)) } } } } }
         }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 use rapport_core::{
-    Aim, Asker, FileTurn, Presenter, QuestionId, SessionId, TurnId, TurnKind, TurnStage, UndoState, visible,
+    Aim, Asker, FileTurn, Presenter, QuestionId, SessionId, TurnId, TurnKind, TurnStage, UndoState,
+    display_text,
 };
 
 use crate::fields::encoded;
@@ -200,12 +201,12 @@ pub(crate) fn drawn(nodes: &[TreeNode]) -> Markup {
                 @for node in nodes {
                     li {
                         @match &node.session {
-                            Some(id) => a href=(format!("/s/{}", encoded(id.as_str()))) { (visible::line(&node.name)) },
-                            None => b { (visible::line(&node.name)) },
+                            Some(id) => a href=(format!("/s/{}", encoded(id.as_str()))) { (display_text::line(&node.name)) },
+                            None => b { (display_text::line(&node.name)) },
                         }
-                        ": " span class=(format!("turn-state {}", node.class)) { (visible::line(&node.state)) }
+                        ": " span class=(format!("turn-state {}", node.class)) { (display_text::line(&node.state)) }
                         @if let Some(parent) = node.parent.and_then(|parent| nodes.get(parent)) {
-                            span.quiet { ", after " (visible::line(&parent.name)) }
+                            span.quiet { ", after " (display_text::line(&parent.name)) }
                         }
                     }
                 }

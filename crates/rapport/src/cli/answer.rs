@@ -12,7 +12,7 @@ use super::output::{say, say_json, warn};
 use super::session_choice::{self, Verb};
 use super::{Common, ask, screen, sessions, text, typed_lines};
 use crate::channels::terminal::composer::{SentBy, compose};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::runtime;
 use crate::clock::Clock;
 use crate::engine::{DoorError, Reached, socket};
@@ -201,7 +201,7 @@ fn is_number(word: &str) -> bool {
 
 /// Tells how an answer was interpreted. Words that were meant for an option may not match one: a label with a typo.
 fn print_answer(question: &Question, answer: &Answer, act: &Act) -> Outcome {
-    say(format_args!("Answered. {}", safe::line(&ask::echo(question, answer))))?;
+    say(format_args!("Answered. {}", terminal_text::line(&ask::echo(question, answer))))?;
     if answer.text.is_none() || question.options.is_empty() {
         return Ok(());
     }

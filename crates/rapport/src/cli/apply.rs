@@ -8,7 +8,7 @@ use serde_json::json;
 use super::output::{say, say_json};
 use super::session_choice::{self, Verb, Which};
 use super::{Common, handover};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::wiring::Workspace;
@@ -66,12 +66,12 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         }));
     }
     for file in &files {
-        say(format_args!("  {:<9} {}", file.status, safe::line(&file.path)))?;
+        say(format_args!("  {:<9} {}", file.status, terminal_text::line(&file.path)))?;
     }
     let done = match &to {
         ApplyTo::Files => format!("Applied to {}", place.project.display()),
         ApplyTo::Commit => format!("Applied to {} and committed", place.project.display()),
-        ApplyTo::Branch(name) => format!("Committed on the branch {}", safe::line(name)),
+        ApplyTo::Branch(name) => format!("Committed on the branch {}", terminal_text::line(name)),
     };
     say(match files.len() {
         0 => format!("Nothing had to be changed in {}.", place.project.display()),
@@ -80,7 +80,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     })?;
     overlaps(&others).try_for_each(say)?;
     for file in &ended.conflicts {
-        say(format_args!("  conflict  {}", safe::line(file)))?;
+        say(format_args!("  conflict  {}", terminal_text::line(file)))?;
     }
     if !ended.conflicts.is_empty() {
         say(
@@ -113,7 +113,7 @@ pub(super) fn overlapping(
 /// Which other work changes the same files, in words.
 pub(super) fn overlaps(others: &[(SessionId, Vec<String>)]) -> impl Iterator<Item = String> {
     others.iter().map(|(other, files)| {
-        let files: Vec<_> = files.iter().map(|file| safe::line(file)).collect();
+        let files: Vec<_> = files.iter().map(|file| terminal_text::line(file)).collect();
         format!("{other} waits too, and changes the same files: {}", files.join(", "))
     })
 }
@@ -131,7 +131,7 @@ fn not_applied(id: &SessionId, ended: &WorkplaceView) -> Failure {
     }
     let what = format!("cannot apply {id}: the project changed the same lines");
     let failure = ended.conflicts.iter().fold(Failure::new(Code::Refused, what), |failure, file| {
-        failure.hint(format!("conflict: {}", safe::line(file)))
+        failure.hint(format!("conflict: {}", terminal_text::line(file)))
     });
     failure
         .hint("Nothing was changed. Change the project so that they agree, and apply it again;")

@@ -8,7 +8,7 @@ use super::branch_turn::{self, Beginning};
 use super::output::{say, say_json};
 use super::session_choice::{self, Known, Verb};
 use crate::branches::{self, Branched};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::BlockingStore;
 use crate::turns::TurnName;
@@ -79,7 +79,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return branch_turn::execute(common, session, &turn.to_string(), args.beginning());
     }
     let Some(at) = &args.at else {
-        return Err(Failure::new(Code::Usage, format!("{:?} is not a turn", safe::line(turn)))
+        return Err(Failure::new(Code::Usage, format!("{:?} is not a turn", terminal_text::line(turn)))
             .hint("Name a turn of a session of files: rapport branch 02")
             .hint(
                 "or the question of another session that is to be open again: rapport branch SESSION --at q2",
@@ -111,7 +111,7 @@ pub(super) fn tell(made: &Branched) -> Outcome {
     let Branched { session, origin, worktree } = made;
     say(format_args!("Branched {} at {}.", origin.session, origin.question))?;
     say(format_args!("  session   {session}"))?;
-    say(format_args!("  worktree  {}", safe::line(worktree)))?;
+    say(format_args!("  worktree  {}", terminal_text::line(worktree)))?;
     say(format_args!("{} is open again there; other answers are kept.", origin.question))?;
     say(format_args!("Answer it and go on with: rapport resume {session}"))?;
     say(format_args!("Compare the two when they are done: rapport diff {} {session}", origin.session))?;

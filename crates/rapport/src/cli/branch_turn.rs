@@ -7,7 +7,7 @@ use super::output::{say, say_json};
 use super::session_choice::{Known, Verb};
 use super::workflow::{self, open_session, prompts, seals};
 use super::{Common, branch_worktree, undo};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::clock::Clock;
 use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
@@ -143,7 +143,7 @@ fn tell(common: &Common, folder: &Folder, (origin, made): (&Turn, &Turn), standi
             "standing": standing,
         }));
     }
-    say(safe::line(&path))?;
+    say(terminal_text::line(&path))?;
     if !standing.is_empty() {
         // The next plan would see the changes of the other attempt.
         say(format_args!(

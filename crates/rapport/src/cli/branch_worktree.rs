@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::Common;
 use super::output::{say, say_json};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::clock::Clock;
 use crate::config::{self, Layer};
 use crate::engine::restore_before;
@@ -103,7 +103,7 @@ fn tell(common: &Common, (folder, origin): (&Folder, &Turn), worktree: &str, mad
             "worktree": worktree,
         }));
     }
-    say(safe::line(worktree))?;
+    say(terminal_text::line(worktree))?;
     say(format_args!(
         "The files there are as they were before turn {}; those here stay as they are.",
         origin.name

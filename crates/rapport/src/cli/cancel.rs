@@ -7,7 +7,7 @@ use serde_json::json;
 use super::output::{say, say_json};
 use super::session_choice::{self, Known, Verb, Which};
 use super::{Common, handover, sessions, undo_work};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::runtime;
 use crate::engine::Sessions;
 use crate::error::{Failure, Outcome};
@@ -58,7 +58,8 @@ pub(super) async fn left_behind(
         Ok(diff) => diff,
         Err(failure) => return Ok(vec![format!("Its changes cannot be shown: {}", failure.message)]),
     };
-    let mut left: Vec<_> = diff_names(&diff).iter().map(|file| format!("  {}", safe::line(file))).collect();
+    let mut left: Vec<_> =
+        diff_names(&diff).iter().map(|file| format!("  {}", terminal_text::line(file))).collect();
     if diff.is_empty() {
         return Ok(vec!["It had changed no files.".to_owned()]);
     }

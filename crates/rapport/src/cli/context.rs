@@ -10,7 +10,7 @@ use serde_json::json;
 use super::Common;
 use super::output::{say, say_json};
 use super::workflow;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::config::{self, Layer, Settings};
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::files::{replace, text};
@@ -104,8 +104,8 @@ fn change(common: &Common, place: &Workspace, named: &Named, sign: Sign) -> Outc
         Sign::Add => ("+", "From the next turn on they are shown."),
         Sign::Remove => ("-", "From the next turn on they are not shown."),
     };
-    paths.iter().try_for_each(|path| say(format_args!("{mark} {}", safe::line(path))))?;
-    say(format_args!("{then} It is in {}", safe::line(&rules.place())))
+    paths.iter().try_for_each(|path| say(format_args!("{mark} {}", terminal_text::line(path))))?;
+    say(format_args!("{then} It is in {}", terminal_text::line(&rules.place())))
 }
 
 /// The paths to show, where they are written.
@@ -165,7 +165,7 @@ fn inside(place: &Workspace, typed: &str) -> Result<String, Failure> {
         return Ok(typed.to_owned());
     }
     let refused = |why: String| {
-        Err(Failure::new(Code::Usage, safe::line(&why))
+        Err(Failure::new(Code::Usage, terminal_text::line(&why))
             .hint("Name files of the project, or patterns such as src/**/*.rs"))
     };
     let path = plain(&std::env::current_dir()?.join(typed));
@@ -200,7 +200,7 @@ fn check_there(place: &Workspace, path: &str) -> Outcome {
     if is_pattern || place.project.join(path).exists() {
         return Ok(());
     }
-    Err(Failure::new(Code::NotFound, format!("{} does not exist", safe::line(path)))
+    Err(Failure::new(Code::NotFound, format!("{} does not exist", terminal_text::line(path)))
         .hint("Name existing files, or a pattern such as src/**/*.rs"))
 }
 
@@ -249,12 +249,12 @@ fn show(common: &Common, place: &Workspace, folder: &Folder) -> Outcome {
                 Sign::Add => '+',
                 Sign::Remove => '-',
             };
-            say(format_args!("{name:<8} {sign} {}", safe::line(&rule.pattern)))?;
+            say(format_args!("{name:<8} {sign} {}", terminal_text::line(&rule.pattern)))?;
         }
     }
     for file in &shown {
         let why = file.unshown.as_ref().map(|why| format!(" (not shown: {why})")).unwrap_or_default();
-        say(format_args!("{:>8}  {}", file.tokens, safe::line(&format!("{}{why}", file.path))))?;
+        say(format_args!("{:>8}  {}", file.tokens, terminal_text::line(&format!("{}{why}", file.path))))?;
     }
     match shown.is_empty() {
         true => say("No file is shown. Add some with: rapport context add PATH"),

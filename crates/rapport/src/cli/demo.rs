@@ -11,7 +11,7 @@ use super::output::{say, say_json};
 use super::page::Page;
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, diff, follower, host, sessions};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::runtime;
 use crate::config::{AgentLayer, Layer};
 use crate::error::{Code, Failure, Outcome};
@@ -156,7 +156,7 @@ fn conclude(common: &Common, store: &BlockingStore, place: &Workspace, view: &Vi
         let path = place.project.join(path);
         say(format_args!("\nThe plan, {}:\n", path.display()))?;
         let plan = std::fs::read_to_string(&path)?;
-        plan.lines().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+        plan.lines().try_for_each(|line| say(format_args!("  {}", terminal_text::line(line))))?;
     }
     let facts = store.read(&view.id, 0)?;
     say(format_args!("\nThe log, {} entries in {}/log.jsonl", facts.len(), store.whereabouts(&view.id)))

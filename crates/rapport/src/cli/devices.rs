@@ -1,6 +1,6 @@
 //! `rapport devices`: the devices that are paired with the page, and revoking one.
 
-use rapport_core::visible;
+use rapport_core::display_text;
 use serde_json::json;
 
 use super::Common;
@@ -34,7 +34,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         if common.json {
             return say_json(&json!({ "revoked": name }));
         }
-        return say(format_args!("Revoked {}. It can no longer connect.", visible::line(name)));
+        return say(format_args!("Revoked {}. It can no longer connect.", display_text::line(name)));
     }
     let (all, now) = (devices.list().map_err(failure)?, Clock::system().now());
     if common.json {
@@ -47,7 +47,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
         return say("No device is paired. Pair one with: rapport open");
     }
     for device in &all {
-        let (name, seen) = (visible::line(&device.name), format!("used {}", ago(device.seen, now)));
+        let (name, seen) = (display_text::line(&device.name), format!("used {}", ago(device.seen, now)));
         say_cells(&[&name, device.role.words(), &seen])?;
     }
     Ok(())

@@ -7,7 +7,7 @@ use super::output::{say_json, warn};
 use super::page::Page;
 use super::session_choice::{self, Verb};
 use super::{Common, apply, diff_sessions, diff_turns, handover, sessions};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::channels::terminal::text::{Line, Tone, width};
 use crate::cli::runtime;
 use crate::engine::diff::unrecorded;
@@ -69,10 +69,13 @@ fn of_session(common: &Common, place: &Workspace, name: Option<&str>, stat: bool
     }
     // Not on standard output, which may be the input of another program.
     if let Some(check) = &view.check {
-        warn(safe::line(&check.words()));
+        warn(terminal_text::line(&check.words()));
     }
     if let Some(why) = view.changes.as_ref().and_then(|changes| changes.unknown.as_deref()) {
-        warn(format_args!("when the agent ended, not all of its changes were known: {}", safe::line(why)));
+        warn(format_args!(
+            "when the agent ended, not all of its changes were known: {}",
+            terminal_text::line(why)
+        ));
     }
     if diff.is_empty() {
         let is_discarded =
@@ -107,7 +110,7 @@ fn stat_lines(diff: &str) -> Vec<Line> {
     };
     let row = |file: &FileDiff| {
         let gap = " ".repeat(longest - width(&file.path));
-        let line = Line::new(Tone::Text, &format!("{}{gap}", safe::line(&file.path)));
+        let line = Line::new(Tone::Text, &format!("{}{gap}", terminal_text::line(&file.path)));
         if file.is_binary { line.and(Tone::Dim, "  binary") } else { count(file.added, file.removed, line) }
     };
     let sum = |of: fn(&FileDiff) -> usize| files.iter().map(of).sum::<usize>();

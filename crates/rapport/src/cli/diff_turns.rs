@@ -7,7 +7,7 @@ use rapport_core::report::Report;
 use rapport_core::review::unified;
 use rapport_core::{
     ActionEnd, ActionPlan, ActionResult, FileBatch, FileEffect, FileTurn, PlanEffects, Session, SessionId,
-    Status, visible,
+    Status, display_text,
 };
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
@@ -294,7 +294,7 @@ fn results(plan: &ActionPlan, batch: &FileBatch) -> String {
             ActionResult::Failed => "failed",
             ActionResult::Skipped => "skipped",
         };
-        let why = end.why.iter().map(|why| format!(": {}", visible::line(why)));
+        let why = end.why.iter().map(|why| format!(": {}", display_text::line(why)));
         Some(format!("{}  {result}{}\n", action.kind.in_brief(), why.collect::<String>()))
     };
     batch.ended.values().filter_map(line).collect()

@@ -9,7 +9,7 @@ use serde_json::json;
 use super::output::{say, say_json};
 use super::{Common, branch, project, sessions};
 use crate::branches;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::clock::Clock;
 use crate::config;
 use crate::error::{Code, Failure, Outcome};
@@ -94,7 +94,7 @@ fn overrule(
             "proposed": learning }));
     }
     branch::tell(&made)?;
-    say(format_args!("Proposed to keep in mind: {}", safe::line(&learning)))?;
+    say(format_args!("Proposed to keep in mind: {}", terminal_text::line(&learning)))?;
     say("Decide about it with: rapport project learn")
 }
 
@@ -109,10 +109,10 @@ fn tell(since: SignedDuration, Digest { lines, usage, .. }: &Digest) -> Outcome 
             LeadDid::Drafted { answer, because, .. } => (format!("drafted: {answer}"), because.as_ref()),
             LeadDid::PassedOn { why } => (format!("passed on, because {why}"), None),
         };
-        say(format_args!("{number}. {session} {question}  {}", safe::line(&line.text)))?;
-        say(format_args!("  {}", safe::line(&head)))?;
+        say(format_args!("{number}. {session} {question}  {}", terminal_text::line(&line.text)))?;
+        say(format_args!("  {}", terminal_text::line(&head)))?;
         if let Some(because) = because {
-            say(format_args!("  because of {}: {}", because.ground, safe::line(&because.quote)))?;
+            say(format_args!("  because of {}: {}", because.ground, terminal_text::line(&because.quote)))?;
         }
         match &line.what {
             LeadDid::Answered { .. } => {

@@ -12,7 +12,7 @@ use super::workflow::review::{self, Approval};
 use super::workflow::{plan, run};
 use super::{Common, clipboard, screen, typed_lines, undo};
 use crate::channels::terminal::review::Verdict;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::runtime;
 use crate::clock::Clock;
 use crate::config::{self, Layer, Settings};
@@ -113,7 +113,8 @@ fn warn_of_cut_off(place: &Workspace) {
         && last.is_cut_off()
     {
         let name = batches::name(&last.path);
-        let story: Vec<_> = last.story().iter().map(|line| format!("\n  {}", safe::line(line))).collect();
+        let story: Vec<_> =
+            last.story().iter().map(|line| format!("\n  {}", terminal_text::line(line))).collect();
         warn(format_args!(
             "the last plan was not run to its end{}\n  Undo its changes to files with: rapport undo --batch {}",
             story.concat(),
@@ -169,7 +170,7 @@ impl Job<'_> {
             let path = self.write(&report.to_string())?;
             return say(format_args!(
                 "Nothing was done. The report is in {}",
-                safe::line(&path.display().to_string())
+                terminal_text::line(&path.display().to_string())
             ));
         };
         let folder = self.begin()?;
@@ -270,7 +271,7 @@ impl Job<'_> {
         });
         let path = self.write(&report.to_string())?;
         if !self.common.json {
-            say(format_args!("The report is in {}", safe::line(&path.display().to_string())))?;
+            say(format_args!("The report is in {}", terminal_text::line(&path.display().to_string())))?;
         }
         let why = session.batch(ONLY_TURN).and_then(|(_, batch)| batch.paused.clone());
         let failure = ran.err().unwrap_or_else(|| {
@@ -316,6 +317,6 @@ impl Job<'_> {
             }));
         }
         review::say_outcome(status, batch)?;
-        path.map_or(Ok(()), |path| say(format_args!("The report is in {}", safe::line(&path))))
+        path.map_or(Ok(()), |path| say(format_args!("The report is in {}", terminal_text::line(&path))))
     }
 }

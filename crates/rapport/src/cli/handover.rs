@@ -6,7 +6,7 @@ use super::output::say;
 use super::page::Page;
 use super::screen::word;
 use super::{Common, diff, host, session_choice, sessions};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::runtime;
 use crate::config::{Layer, Settings};
 use crate::engine::Sessions;
@@ -113,7 +113,7 @@ pub(super) fn tell_left(place: &Workspace, id: &SessionId, ended: &WorkplaceView
         }
         None => say(format_args!("Its {workplace} is gone.")),
         Some(why) => {
-            say(format_args!("Something of its {workplace} is left: {}", safe::line(why)))?;
+            say(format_args!("Something of its {workplace} is left: {}", terminal_text::line(why)))?;
             say(format_args!("Once that is fixed, remove it with: rapport discard {id}"))
         }
     }

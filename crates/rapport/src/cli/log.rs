@@ -10,7 +10,7 @@ use super::output::{say_json, warn};
 use super::page::Page;
 use super::session_choice::{self, Known, Verb, Which};
 use super::{Common, diff, status, tree};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::channels::terminal::text::{Line, Tone};
 use crate::error::Outcome;
 use crate::wiring::Workspace;
@@ -42,7 +42,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     )?;
     let (entries, seal) = store.sealed(&id, 0)?;
     if !seal.counts() {
-        warn(format_args!("session {} {seal}", safe::line(id.as_str())));
+        warn(format_args!("session {} {seal}", terminal_text::line(id.as_str())));
     }
     if common.json {
         return entries.iter().try_for_each(say_json);

@@ -6,7 +6,7 @@ use serde_json::json;
 use super::Common;
 use super::output::{say, say_json, warn};
 use super::screen::word;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::clock::Clock;
 use crate::config::Layer;
 use crate::error::{Code, Failure, Outcome};
@@ -46,7 +46,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     if common.json {
         return say_json(&json!({ "session": folder.id, "path": path, "suggested": suggested }));
     }
-    say(safe::line(&path))?;
+    say(terminal_text::line(&path))?;
     if !suggested.is_empty() {
         // Standard output contains only the path: `cd "$(rapport new NAME)"`.
         let named: Vec<_> = suggested.iter().map(|path| word(path)).collect();
@@ -78,7 +78,7 @@ fn name(typed: &str) -> Result<String, Failure> {
     let refused = |why: &str| {
         Err(Failure::new(
             Code::Usage,
-            format!("{:?} cannot be the name of a session: {why}", safe::line(typed)),
+            format!("{:?} cannot be the name of a session: {why}", terminal_text::line(typed)),
         )
         .hint("Name it in a few words: rapport new add-user-auth"))
     };

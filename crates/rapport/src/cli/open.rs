@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rapport_core::authority::Role;
-use rapport_core::visible;
+use rapport_core::display_text;
 use rapport_durable::replace_private;
 use serde_json::json;
 
@@ -66,7 +66,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
     say(format_args!(
         "Open it within 15 minutes, on one device ({}): {}",
         role.words(),
-        visible::line(&link)
+        display_text::line(&link)
     ))?;
     if !args.print && std::io::stdout().is_terminal() {
         browse(&page, &link);

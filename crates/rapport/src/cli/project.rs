@@ -9,7 +9,7 @@ use serde_json::json;
 use super::Common;
 use super::output::{say, say_json};
 use super::workflow::prompts;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::runtime;
 use crate::engine::socket::person_here;
 use crate::error::{Code, Failure, Outcome};
@@ -126,7 +126,7 @@ pub(super) fn execute(common: &Common, args: Args) -> Outcome {
             let dir = dir.unwrap_or_else(|| place.project.clone());
             let Some(dir) = dir.to_str() else { return Err(super::not_text("this path")) };
             let loaded = done(known.register(&name, dir, &person_here()))?;
-            let path = safe::line(&loaded.context.path);
+            let path = terminal_text::line(&loaded.context.path);
             print_loaded(common, &loaded, &format!("{name} is the project in {path}."))
         }
         What::Remove { name, yes } => remove(common, &known, &name, yes),
@@ -173,17 +173,17 @@ fn list(common: &Common, known: &KnownProjects) -> Outcome {
 }
 
 fn in_a_line(one: &KnownProject) -> String {
-    let name = safe::line(&one.name);
+    let name = terminal_text::line(&one.name);
     if let Some(problem) = &one.problem {
-        return format!("{name}  cannot be read: {}", safe::line(problem));
+        return format!("{name}  cannot be read: {}", terminal_text::line(problem));
     }
-    let kind = one.kind.as_ref().map(|kind| format!("  {}", safe::line(kind))).unwrap_or_default();
+    let kind = one.kind.as_ref().map(|kind| format!("  {}", terminal_text::line(kind))).unwrap_or_default();
     let state = match (one.is_missing, &one.stale) {
         (true, _) => "  (its directory is gone)".to_owned(),
-        (false, Some(stale)) => format!("  ({})", safe::line(&stale.to_string())),
+        (false, Some(stale)) => format!("  ({})", terminal_text::line(&stale.to_string())),
         (false, None) => String::new(),
     };
-    format!("{name}  {}{kind}{state}", safe::line(&one.path))
+    format!("{name}  {}{kind}{state}", terminal_text::line(&one.path))
 }
 
 fn show(common: &Common, loaded: &LoadedProject) -> Outcome {
@@ -192,17 +192,17 @@ fn show(common: &Common, loaded: &LoadedProject) -> Outcome {
     }
     let context = &loaded.context;
     for line in context.bullets() {
-        say(safe::line(&line))?;
+        say(terminal_text::line(&line))?;
     }
     if let Some((name, text)) = context.instructions() {
-        say(format_args!("{name} begins: {}", safe::line(text.lines().next().unwrap_or_default())))?;
+        say(format_args!("{name} begins: {}", terminal_text::line(text.lines().next().unwrap_or_default())))?;
     }
     let learned = context.preferences.iter().chain(&context.conventions).filter(|one| one.since.is_some());
     section("Learned, and kept in mind", learned.map(with_origin))?;
     section("Proposed; decide with: rapport project learn", context.proposed.iter().map(with_origin))?;
     section("Latest sessions", loaded.recent_sessions.iter().map(past))?;
     for remark in &loaded.remarks {
-        say(format_args!("Note: {}", safe::line(remark)))?;
+        say(format_args!("Note: {}", terminal_text::line(remark)))?;
     }
     let name = &context.name;
     match (&loaded.stale, loaded.is_missing) {
@@ -211,7 +211,7 @@ fn show(common: &Common, loaded: &LoadedProject) -> Outcome {
         )),
         (Some(stale), false) => say(format_args!(
             "This may no longer hold: {}. Look again with: rapport project explore {name}",
-            safe::line(&stale.to_string())
+            terminal_text::line(&stale.to_string())
         )),
         (None, false) => Ok(()),
     }
@@ -228,15 +228,16 @@ fn section(title: &str, lines: impl Iterator<Item = String>) -> Outcome {
 
 /// A learning with its id, and where it came from.
 fn with_origin(learning: &Learning) -> String {
-    let from = learning.from.as_ref().map(|from| format!(" from {}", safe::line(from))).unwrap_or_default();
-    let by = learning.by.as_ref().map(|by| format!(" by {}", safe::line(by))).unwrap_or_default();
+    let from =
+        learning.from.as_ref().map(|from| format!(" from {}", terminal_text::line(from))).unwrap_or_default();
+    let by = learning.by.as_ref().map(|by| format!(" by {}", terminal_text::line(by))).unwrap_or_default();
     let origin = format!("{from}{by}");
     let origin = if origin.is_empty() { origin } else { format!(" ({})", origin.trim_start()) };
-    format!("{}  {}{origin}", learning.id, safe::line(&learning.text))
+    format!("{}  {}{origin}", learning.id, terminal_text::line(&learning.text))
 }
 
 fn past(past: &PastSession) -> String {
-    format!("{}  {}  {}", past.session, past.outcome.word(), safe::line(&past.task))
+    format!("{}  {}  {}", past.session, past.outcome.word(), terminal_text::line(&past.task))
 }
 
 /// Keeps something in mind: the person's own words, or what was proposed.
@@ -302,7 +303,7 @@ fn remove(common: &Common, known: &KnownProjects, name: &str, yes: bool) -> Outc
     if common.json {
         return say_json(&json!({ "removed": name }));
     }
-    say(format_args!("{} is forgotten. Its directory stays as it is.", safe::line(name)))
+    say(format_args!("{} is forgotten. Its directory stays as it is.", terminal_text::line(name)))
 }
 
 fn print_loaded(common: &Common, loaded: &LoadedProject, words: &str) -> Outcome {

@@ -177,7 +177,7 @@ fn text(report: &Report) -> String {
         // Writing to a string does not fail.
         let _ = writeln!(text, "\n{name}");
         for line in lines {
-            let _ = writeln!(text, "  {}", terminal::safe::line(&line));
+            let _ = writeln!(text, "  {}", terminal::terminal_text::line(&line));
         }
     };
     let table = |table: &BTreeMap<&str, String>| {

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::output::{say, say_json};
 use super::{Common, screen, sessions};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::earlier_answers::AnswerRules;
 use crate::projects::grants::Grants;
@@ -116,10 +116,10 @@ impl Held {
     /// The rule in one line that is safe to show.
     fn name(&self) -> String {
         match self {
-            Held::Allowed { rule, .. } => safe::line(&rule.to_string()),
+            Held::Allowed { rule, .. } => terminal_text::line(&rule.to_string()),
             Held::Answered(rule) => {
                 let words: Vec<_> = rule.answer.values.iter().chain(&rule.answer.text).cloned().collect();
-                safe::line(&format!("\"{}\" is answered {}", rule.text, words.join(", ")))
+                terminal_text::line(&format!("\"{}\" is answered {}", rule.text, words.join(", ")))
             }
         }
     }
@@ -137,7 +137,7 @@ impl Held {
         match self {
             Held::Allowed { .. } => format!("{} is no longer allowed {}.", self.name(), self.scope()),
             Held::Answered(rule) => {
-                format!("\"{}\" is asked again from now on.", safe::line(&rule.text))
+                format!("\"{}\" is asked again from now on.", terminal_text::line(&rule.text))
             }
         }
     }

@@ -13,7 +13,7 @@ use super::output::warn;
 use super::resume::{self, How};
 use super::screen::{self, Answering, StopSignal};
 use super::{Common, cancel, detachment, follower, handover, host, text, trust, typed_lines};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::runtime;
 use crate::config::{Layer, Settings, WorkerLayer};
 use crate::engine::{DoorError, Sessions, socket};
@@ -90,7 +90,7 @@ fn tell_of_no_history(place: &Workspace) {
     warn(format_args!(
         "{} is not in a git repository: what the agent changes can neither be shown nor undone\n  \
          Put the project into a repository first: git init && git add --all && git commit -m Begin",
-        safe::line(&place.project.display().to_string())
+        terminal_text::line(&place.project.display().to_string())
     ));
 }
 
@@ -137,7 +137,7 @@ async fn tell_of_others(place: &Workspace, sessions: &dyn Sessions, id: &Session
     warn(format_args!(
         "{what} at work in {}\n  {each} will list what the others change as its own. A worktree keeps them apart: \
          rapport run --worker worktree TASK",
-        safe::line(&place.project.display().to_string())
+        terminal_text::line(&place.project.display().to_string())
     ));
     Ok(())
 }

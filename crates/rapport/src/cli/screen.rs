@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use super::doctor::OTHER_AGENTS;
 use super::{Common, When};
 use crate::agents::{AgentKind, AgentKinds};
-use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, TerminalError, safe};
+use crate::channels::terminal::{self, AutoAnswer, ColourChoice, Terminal, TerminalError, terminal_text};
 use crate::engine::{Sessions, socket};
 use crate::error::{Code, Failure, Outcome};
 
@@ -173,7 +173,7 @@ fn of_project(common: &Common) -> String {
 
 /// A path as one word of a shell's command line.
 pub(super) fn word(path: &str) -> String {
-    let path = safe::line(path);
+    let path = terminal_text::line(path);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '_' | '-');
     if path.chars().all(is_plain) { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }

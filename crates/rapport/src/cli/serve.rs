@@ -15,7 +15,7 @@ use super::agent_flags::AgentFlags;
 use super::output::{say, say_json};
 use super::screen::StopSignal;
 use super::{Common, detachment, host};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::channels::{self, ChannelKinds};
 use crate::config::{Layer, Secret, Settings, Sources};
 use crate::engine::{ChannelLease, claims};
@@ -299,17 +299,18 @@ fn as_event(notice: ChannelNotice, projects: &[PathBuf]) -> Value {
 fn in_words(notice: ChannelNotice, projects: &[PathBuf]) -> String {
     match notice {
         ChannelNotice::Serving { name, .. } => {
-            let projects = projects.iter().map(|project| safe::line(&project.display().to_string()));
-            let (name, projects) = (safe::line(&name), projects.collect::<Vec<_>>().join(" and "));
+            let projects = projects.iter().map(|project| terminal_text::line(&project.display().to_string()));
+            let (name, projects) = (terminal_text::line(&name), projects.collect::<Vec<_>>().join(" and "));
             format!("Serving {name} for {projects}. Stop with Ctrl-C; nothing is lost.")
         }
         ChannelNotice::Invitation { link, picture, .. } => {
-            let picture = picture.iter().map(|line| format!("{}\n", safe::line(line))).collect::<String>();
-            format!("{picture}Open it within 15 minutes, on one device: {}", safe::line(&link))
+            let picture =
+                picture.iter().map(|line| format!("{}\n", terminal_text::line(line))).collect::<String>();
+            format!("{picture}Open it within 15 minutes, on one device: {}", terminal_text::line(&link))
         }
-        ChannelNotice::Message { message, .. } => safe::line(&message),
+        ChannelNotice::Message { message, .. } => terminal_text::line(&message),
         ChannelNotice::LeftOut { project, message } => {
-            let (project, message) = (safe::line(&project), safe::line(&message));
+            let (project, message) = (terminal_text::line(&project), terminal_text::line(&message));
             format!(
                 "The sessions of {project} are left out: {message}. The others are served; restart this once that is fixed."
             )

@@ -8,7 +8,7 @@ use rapport_core::{Aim, Session, SessionId, Status, View, lead_ids};
 
 use super::output::shorten;
 use super::{handover, sessions, workflow};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::channels::terminal::text::Tone;
 use crate::config;
 use crate::error::{Candidate, Code, Failure, Outcome};
@@ -321,7 +321,7 @@ impl Known {
             id: self.id.to_string(),
             status: self.view.status.as_str(),
             word: self.word(),
-            task: shorten(&safe::line(task), SHOWN),
+            task: shorten(&terminal_text::line(task), SHOWN),
             waits_for: self.waits_for(),
         }
     }
@@ -336,14 +336,21 @@ impl Known {
                 1 => String::new(),
                 several => format!(" and {} more", several - 1),
             };
-            return Some(format!("{} {}{more}", question.id, shorten(&safe::line(&question.text), SHOWN)));
+            return Some(format!(
+                "{} {}{more}",
+                question.id,
+                shorten(&terminal_text::line(&question.text), SHOWN)
+            ));
         }
         if let Some(review) = &view.review {
             let what = if review.paused.is_some() { "a decision about its batch" } else { "a review" };
-            return Some(format!("{what}, turn {}", safe::line(&review.turn)));
+            return Some(format!("{what}, turn {}", terminal_text::line(&review.turn)));
         }
         if let Some(turn) = self.session.reply() {
-            return Some(format!("an answer to the agent's reply, turn {}", safe::line(&turn.folder)));
+            return Some(format!(
+                "an answer to the agent's reply, turn {}",
+                terminal_text::line(&turn.folder)
+            ));
         }
         if handover::awaits_decision(view) {
             return Some("apply or discard".into());

@@ -8,7 +8,7 @@ use super::output::{say, say_json};
 use super::screen::word;
 use super::workflow::prompts;
 use super::{Common, trust_session};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::error::{Code, Failure, Outcome};
 use crate::projects::trust::{Brought, TrustLevel};
 use crate::wiring::{Workspace, refuse_agents};
@@ -138,7 +138,11 @@ fn refuse_unseen(brought: &[Brought]) -> Outcome {
         None => Ok(()),
         Some(unseen) => {
             let why = unseen.says.join(" ");
-            let what = format!("{} cannot be looked at: {}", safe::line(&unseen.name), safe::line(&why));
+            let what = format!(
+                "{} cannot be looked at: {}",
+                terminal_text::line(&unseen.name),
+                terminal_text::line(&why)
+            );
             Err(Failure::new(Code::Refused, what).hint("Remove it, then look again: rapport trust"))
         }
     }
@@ -157,11 +161,11 @@ fn show(project: &Path, brought: &[Brought]) -> Outcome {
     if brought.is_empty() {
         return Ok(());
     }
-    say(format_args!("{} brings along:", safe::line(&project.display().to_string())))?;
+    say(format_args!("{} brings along:", terminal_text::line(&project.display().to_string())))?;
     for one in brought {
-        say(format_args!("  {}", safe::line(&one.name)))?;
+        say(format_args!("  {}", terminal_text::line(&one.name)))?;
         for line in &one.says {
-            say(format_args!("    {}", safe::line(line)))?;
+            say(format_args!("    {}", terminal_text::line(line)))?;
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use super::output::{say, say_json};
 use super::workflow::{self, prompts};
 use super::{Common, screen, session_choice, sessions};
 use crate::actions::journal::Journal;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::clock::Clock;
 use crate::engine::CONVERSATION;
 use crate::error::{Code, Failure, Outcome};
@@ -285,14 +285,18 @@ impl Finding {
             Self::Session(found) => found.would.brief(),
             Self::Batch { story, .. } => format!("a batch of {} actions", story.len()),
         };
-        say(format_args!("{}  {}", safe::line(&self.name()), safe::line(&does)))
+        say(format_args!("{}  {}", terminal_text::line(&self.name()), terminal_text::line(&does)))
     }
 
     fn show(&self) -> Outcome {
-        say(format_args!("{} {}", safe::line(&self.name()), safe::line(&self.seal().to_string())))?;
+        say(format_args!(
+            "{} {}",
+            terminal_text::line(&self.name()),
+            terminal_text::line(&self.seal().to_string())
+        ))?;
         for (label, lines) in self.parts() {
             for line in lines {
-                say(format_args!("  {label:<12} {}", safe::line(&line)))?;
+                say(format_args!("  {label:<12} {}", terminal_text::line(&line)))?;
             }
         }
         Ok(())

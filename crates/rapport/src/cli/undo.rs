@@ -14,7 +14,7 @@ use super::workflow::open_session::{self, OpenSession};
 use super::workflow::{self, prompts};
 use super::{Common, screen, sessions, undo_work};
 use crate::actions::{ActionError, JournalError, undo};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::runtime;
 use crate::config::Layer;
 use crate::engine::{Sessions as _, socket};
@@ -354,13 +354,13 @@ pub(super) fn tell(common: &Common, (kind, name): (&str, &str), undone: &UndoneF
         ("cannot be undone", undone.remaining.as_slice()),
     ];
     for (how, what) in parts.into_iter().flat_map(|(how, all)| all.iter().map(move |what| (how, what))) {
-        say(format_args!("  {how}: {}", safe::line(what)))?;
+        say(format_args!("  {how}: {}", terminal_text::line(what)))?;
     }
     for (file, path) in &undone.set_aside {
         say(format_args!(
             "  {} was changed while a command ran. As it was then: {}",
-            safe::line(file),
-            safe::line(path)
+            terminal_text::line(file),
+            terminal_text::line(path)
         ))?;
     }
     Ok(())

@@ -102,35 +102,6 @@ impl TurnsFlow {
         }])
     }
 
-    /// Decides that a reply in words is answered.
-    pub(super) fn answer_reply(&self, shared: &Shared, by: &By, act: &Act) -> Result<Vec<Event>, Refusal> {
-        const WHAT: &str = "answering the reply";
-        let Act::AnswerReply { folder, text, asking, is_size_agreed } = act else {
-            return unknown_act(self, shared, act);
-        };
-        self.nothing_is_undone(WHAT)?;
-        if !self.is_resting(shared) {
-            return Err(self.not_now(shared, WHAT));
-        }
-        if !self.is_reply_open(shared, folder) {
-            return Err(refused(WHAT, format!("no reply in words to turn {folder} waits for an answer")));
-        }
-        if text.trim().is_empty() {
-            return Err(refused(WHAT, "the answer is empty".into()));
-        }
-        if text.len() > MAX_TEXT {
-            return Err(Refusal::TooLong { what: "answer".into(), bytes: text.len(), limit: MAX_TEXT });
-        }
-        let before = self.drafts.values().rev().find(|draft| draft.folder == *folder);
-        Ok(vec![Event::ReplyAnswered {
-            folder: folder.clone(),
-            text: text.clone(),
-            asking: asking.or_else(|| before.map(|draft| draft.asking)).unwrap_or_default(),
-            is_size_agreed: *is_size_agreed,
-            by: by.clone(),
-        }])
-    }
-
     /// Decides to skip a plan.
     pub(super) fn skip(
         &self,
@@ -268,7 +239,7 @@ impl TurnsFlow {
     }
 
     /// Refuses to build on a partially undone batch.
-    fn nothing_is_undone(&self, what: &'static str) -> Result<(), Refusal> {
+    pub(super) fn nothing_is_undone(&self, what: &'static str) -> Result<(), Refusal> {
         let half = self.batches().find_map(|(_, batch)| match &batch.undo {
             UndoState::UnderWay(_) => Some(format!("batch {} is being undone", batch.name)),
             UndoState::Stuck(problem) => {

@@ -11,7 +11,7 @@ use crate::session::shared::{Life, Shared};
 use crate::turn::{ActionResult, FileBatch, FileTurn, FoundTurn, TurnOrigin, TurnPlan, TurnStage, UndoState};
 use crate::want::NextTurn;
 
-use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, world};
+use super::{DraftedTurn, PLAN_FILE, TurnsFlow, TurnsPhase, reply, world};
 
 /// The maximum number of problems to report.
 const MOST_PROBLEMS: usize = 50;
@@ -43,7 +43,7 @@ impl TurnsFlow {
             Event::TurnFound(found) => self.turn_found(shared, found),
             Event::TurnGone { folder } => self.turn_gone(shared, folder),
             Event::ReplyAnswered { folder, text, asking, is_size_agreed, .. } => {
-                let words = self.settle_reply(folder).unwrap_or_default();
+                let words = reply::settle(&mut self.turns, folder).unwrap_or_default();
                 self.phase = TurnsPhase::Preparing(NextTurn {
                     after: folder.clone(),
                     words,
@@ -52,7 +52,7 @@ impl TurnsFlow {
                     is_size_agreed: *is_size_agreed,
                 });
             }
-            Event::ReplySkipped { folder, .. } => drop(self.settle_reply(folder)),
+            Event::ReplySkipped { folder, .. } => drop(reply::settle(&mut self.turns, folder)),
             Event::ReviewStarted { folder, .. } => self.check(folder, false),
             Event::PlanChecked { folder, problems, remarks, .. } => {
                 self.with_file_turn(folder, |turn| {
@@ -158,12 +158,6 @@ impl TurnsFlow {
             }),
             _ => {}
         }
-    }
-
-    /// Records that a reply in words no longer waits; returns the words.
-    fn settle_reply(&mut self, folder: &str) -> Option<String> {
-        self.with_file_turn(folder, |turn| turn.is_reply_settled = true);
-        self.file_turn(folder)?.words.clone()
     }
 
     /// Records that a turn is being planned, and no other one.

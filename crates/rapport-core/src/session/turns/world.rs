@@ -26,25 +26,6 @@ impl TurnsFlow {
         is_due.then(|| Event::Filed { turn, path: path.into() }).into_iter().collect()
     }
 
-    /// Decides that the agent begins the turn that was prepared.
-    pub(super) fn turn_prepared(&self, shared: &Shared, prepared: &World) -> Vec<Event> {
-        let World::TurnPrepared { after, folder, conversation, origin, shown } = prepared else {
-            return Vec::new();
-        };
-        let TurnsPhase::Preparing(next) = &self.phase else { return Vec::new() };
-        if next.after != *after || !shared.is_going() {
-            return Vec::new();
-        }
-        vec![Event::PlanStarted {
-            turn: shared.turns.next_id(),
-            folder: folder.clone(),
-            conversation: conversation.clone(),
-            asking: next.asking,
-            origin: Some(origin.clone()),
-            shown: shown.clone(),
-        }]
-    }
-
     /// The turns whose directories contain something that is neither in a fact nor written by Rapport: it came from
     /// elsewhere, with a `git pull` for example. It is not used before a person has seen it.
     pub(crate) fn unknown_turns(&self, found: &FoundTurns) -> Vec<String> {

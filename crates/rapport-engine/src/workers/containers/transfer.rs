@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rapport_core::{SessionId, visible};
+use rapport_core::{SessionId, display_text};
 use rapport_durable as durable;
 
 use super::container::{self, Container, give, give_all};
@@ -356,7 +356,7 @@ pub(super) fn work(container: &Arc<Container>, apart: &Apart, inside: &str) -> R
 fn unread(names: &[u8]) -> Vec<String> {
     let names = names.split_inclusive(|byte| *byte == 0).filter_map(|name| name.strip_suffix(b"\0"));
     let files = names.filter(|name| !name.is_empty() && !name.ends_with(b"/"));
-    files.map(|name| visible::line(&String::from_utf8_lossy(name))).collect()
+    files.map(|name| display_text::line(&String::from_utf8_lossy(name))).collect()
 }
 
 /// The state of the files after a patch, as a tree in the project's repository. Git refuses paths that lead out of the
@@ -425,7 +425,7 @@ mod tests {
     #[test]
     fn the_names_of_unread_files_are_told_apart_from_repositories_and_messages() {
         let said = b"a\nb.txt\0nested/\0closed\0warning: something else\n";
-        assert_eq!(unread(said), [visible::line("a\nb.txt"), "closed".into()]);
+        assert_eq!(unread(said), [display_text::line("a\nb.txt"), "closed".into()]);
         assert_eq!(unread(b"warning: something else\n"), [""; 0]);
     }
 

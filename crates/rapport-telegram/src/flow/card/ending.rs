@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use rapport_core::{
     ChangeStatus, Changes, Created, FileChange, Presenter, QuestionId, QuestionView, SessionId, View,
-    WorkCheck, visible,
+    WorkCheck, display_text,
 };
 
 use super::{Card, DIVIDER, TITLE, cut, named, short, title};
@@ -42,7 +42,7 @@ pub fn failed_start(id: &SessionId, seq: u64, presenter: &Presenter, reason: &st
 
 /// The agent of a session, as the subject of a sentence.
 fn agent(created: &Created) -> String {
-    let name = created.agent.as_ref().map(|agent| visible::line(&agent.name)).unwrap_or_default();
+    let name = created.agent.as_ref().map(|agent| display_text::line(&agent.name)).unwrap_or_default();
     let mut rest = name.chars();
     // Logs of older versions do not name the agent.
     let Some(first) = rest.next() else { return "The agent".into() };
@@ -154,7 +154,7 @@ pub fn cancelled(
         return text.plain("\n\nIt had changed no files.");
     }
     let text = text.plain("\n\nIt had changed these files, which stay as they are:");
-    let line = |text: Text, name: &String| text.plain("\n• ").code(&visible::line(name));
+    let line = |text: Text, name: &String| text.plain("\n• ").code(&display_text::line(name));
     let mut text = names.iter().take(MOST_FILES).fold(text, line);
     if names.len() > MOST_FILES {
         text = text.plain(&format!("\nand {} more", names.len() - MOST_FILES));
@@ -188,7 +188,7 @@ pub fn ended(view: &View, waited: SignedDuration, work: Option<&Tag>) -> Card {
         text = text.plain("   ").bold("Cost:").plain(&format!(" {}", cost(view.usage.cost_micros)));
     }
     if let Some(plan) = view.plan.as_ref().and_then(|plan| plan.path.as_deref()) {
-        text = text.plain("\n").bold("Plan:").plain(" ").code(&visible::line(plan));
+        text = text.plain("\n").bold("Plan:").plain(" ").code(&display_text::line(plan));
     }
     let text = text.text(&files(view.changes.as_ref()));
     let mut text = view.check.iter().fold(text, |text, found| text.text(&check(found)));
@@ -206,7 +206,7 @@ pub fn ended(view: &View, waited: SignedDuration, work: Option<&Tag>) -> Card {
     if let Some(tag) = work {
         text = text.plain("\n\nThe project is as it was: this work waits until you decide about it.");
         if let Some(by) = view.workplace.as_ref().and_then(|place| place.requested_by.as_ref()) {
-            text = text.plain(&format!(" {} asks you to apply it.", visible::line(&by.to_string())));
+            text = text.plain(&format!(" {} asks you to apply it.", display_text::line(&by.to_string())));
         }
         rows.insert(0, vec![named("👀 See the changes", Button::SeeWork, tag)]);
     }
@@ -226,7 +226,7 @@ fn check(check: &WorkCheck) -> Text {
     }
     let left_out = output.chars().count().saturating_sub(LONGEST_OUTPUT);
     let end: String = output.chars().skip(left_out).collect();
-    text.plain("\n").pre(None, &visible::lines(&end))
+    text.plain("\n").pre(None, &display_text::lines(&end))
 }
 
 fn files(changes: Option<&Changes>) -> Text {
@@ -236,7 +236,7 @@ fn files(changes: Option<&Changes>) -> Text {
         return text.plain(" none changed");
     }
     let line = |text: Text, file: &FileChange| {
-        let text = text.plain(&format!("\n• {} ", file.status)).code(&visible::line(&file.path));
+        let text = text.plain(&format!("\n• {} ", file.status)).code(&display_text::line(&file.path));
         match (file.added, file.removed) {
             (Some(added), Some(removed)) => text.plain(&format!(" (+{added} −{removed})")),
             _ => text,

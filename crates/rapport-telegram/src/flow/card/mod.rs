@@ -11,7 +11,9 @@ use std::collections::BTreeSet;
 use crate::bot_api::{InlineKeyboardButton, InlineKeyboardMarkup, ReplyMarkup};
 use crate::room::Room;
 use jiff::Timestamp;
-use rapport_core::{Created, Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard, visible};
+use rapport_core::{
+    Created, Focus, Presenter, Purpose, QuestionId, RoundView, SessionId, TurnCard, display_text,
+};
 
 use super::button::{Button, Pick, Tag};
 use crate::outgoing::{Edit, OutgoingMessage};
@@ -163,7 +165,7 @@ pub fn short(text: &str, most: usize) -> String {
 
 /// At most this many characters, with an ellipsis if something is cut. Hidden characters are made visible.
 fn cut(text: &str, most: usize) -> String {
-    let text = visible::lines(text);
+    let text = display_text::lines(text);
     if text.chars().count() <= most {
         return text;
     }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use rapport_core::routing::{Hop, Recipient};
 use rapport_core::{
     Activity, Answer, Asker, By, Choice, Ending, Permission, PhaseView, Presenter, Purpose, Question,
-    QuestionId, RoundView, SessionId, visible,
+    QuestionId, RoundView, SessionId, display_text,
 };
 
 use super::{Card, DIVIDER, LONGEST_LABEL, TITLE, cut, find, named, picked, rows, short, title};
@@ -262,7 +262,7 @@ fn body(presenter: &Presenter, asker: &Asker, question: &Question) -> Body {
     match &question.purpose {
         Purpose::Permission(asked) => permission(question, &asked.seen_from(presenter.session().project())),
         Purpose::LeavePlanMode { plan } => {
-            let plan = visible::lines(plan);
+            let plan = display_text::lines(plan);
             fitting_body(markdown::text(&plan), || split::reply(&plan, "plan"))
         }
         Purpose::Clarify | Purpose::Elicit(_) | Purpose::Confirm | Purpose::Budget { .. } | Purpose::Idle => {
@@ -350,7 +350,7 @@ fn previews(options: &[Choice]) -> Vec<Text> {
     let shown = options.iter().filter_map(|option| Some((option, option.preview.as_deref()?)));
     let preview = |(option, preview): (&Choice, &str)| {
         let text = Text::new().plain("\n").bold(&short(&option.label, LONGEST_LABEL)).plain("\n");
-        text.styled(Style::Folded, &visible::lines(preview))
+        text.styled(Style::Folded, &display_text::lines(preview))
     };
     shown.map(preview).collect()
 }

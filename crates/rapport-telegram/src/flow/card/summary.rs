@@ -1,6 +1,6 @@
 //! The card of a plan that waits for confirmation, and the list of answers that can be changed.
 
-use rapport_core::{Asker, PLAN_IS_BEHIND, PhaseView, Presenter, Purpose, RoundView, visible};
+use rapport_core::{Asker, PLAN_IS_BEHIND, PhaseView, Presenter, Purpose, RoundView, display_text};
 
 use super::question::{elsewhere, unanswered};
 use super::{Card, DIVIDER, LONGEST_CARD, cut, named, short};
@@ -68,10 +68,10 @@ fn text(presenter: &Presenter, longest_plan: usize) -> Text {
         if session.is_plan_behind() {
             text = text.plain(&format!("\n\n⚠️ {PLAN_IS_BEHIND}"));
         }
-        text = text.plain("\n\n").text(&markdown::text(&visible::lines(&plan)).trimmed(longest_plan));
+        text = text.plain("\n\n").text(&markdown::text(&display_text::lines(&plan)).trimmed(longest_plan));
     }
     match session.last_plan_path() {
-        Some(path) => text.plain("\n\n📁 Saved to: ").code(&visible::line(path)),
+        Some(path) => text.plain("\n\n📁 Saved to: ").code(&display_text::line(path)),
         None => text,
     }
 }

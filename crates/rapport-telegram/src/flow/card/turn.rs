@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rapport_core::report::Overall;
 use rapport_core::review::{Checks, Dependencies, Group, counts, items, unified, warnings};
 use rapport_core::{
-    ActionPlan, ActionResult, FileBatch, FileTurn, Session, TurnCard, TurnCardKind, UndoState, visible,
+    ActionPlan, ActionResult, FileBatch, FileTurn, Session, TurnCard, TurnCardKind, UndoState, display_text,
 };
 
 use super::{Card, DIVIDER, TITLE, named, picked, short};
@@ -112,7 +112,7 @@ fn review(session: &Session, turn: &FileTurn, tag: &Tag, shown: Option<ItemList<
         text = text.plain(&format!("\n• {}", counted.split_whitespace().collect::<Vec<_>>().join(" ")));
     }
     for warning in warnings(&plan.actions) {
-        text = text.plain(&format!("\n⚠️ {}", visible::line(&warning)));
+        text = text.plain(&format!("\n⚠️ {}", display_text::line(&warning)));
     }
     text = text.plain("\n").plain(&listed(&plan));
     let choose = is_choosable(&plan).then(|| named("☰ Choose", Button::Choose, tag));
@@ -155,7 +155,7 @@ fn document(turn: &FileTurn) -> Reply {
     let text = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
     Reply::File {
         name: "plan.md".into(),
-        content: visible::lines(text) + "\n",
+        content: display_text::lines(text) + "\n",
         caption: Text::new().plain(&format!("The whole plan of turn {}", turn.folder)),
     }
 }
@@ -221,7 +221,7 @@ fn differs(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
 fn difference(turn: &FileTurn) -> Reply {
     let planned = turn.plan.as_ref().map_or("", |plan| plan.text.as_str());
     let name = format!("{}/plan.md", turn.folder);
-    let diff = visible::lines(&unified(&name, planned, turn.differs.as_deref().unwrap_or_default()));
+    let diff = display_text::lines(&unified(&name, planned, turn.differs.as_deref().unwrap_or_default()));
     let text = Text::new().bold(&format!("What was changed in {name}")).plain("\n").pre(Some("diff"), &diff);
     split::pieces(&text, "plan.diff".into(), &diff)
 }
@@ -251,7 +251,7 @@ fn paused(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
 
 /// A reply in words, which a text in reply to the card answers.
 fn reply(session: &Session, turn: &FileTurn, tag: &Tag) -> Card {
-    let words = visible::lines(turn.words.as_deref().unwrap_or_default());
+    let words = display_text::lines(turn.words.as_deref().unwrap_or_default());
     let text = head(session, turn, "💬")
         .plain("\nThe agent replied in words instead of a plan ☝️\nReply to this message with your answer.");
     let rows = vec![vec![named("⏭ Leave it unanswered", Button::Skip, tag)]];
@@ -332,13 +332,13 @@ fn undone(text: Text, batch: &FileBatch) -> Text {
         UndoState::Done(files) => {
             let mut text = text.plain("\n↩️ ").bold("Undone");
             for file in &files.removed {
-                text = text.plain("\n• removed ").code(&visible::line(file));
+                text = text.plain("\n• removed ").code(&display_text::line(file));
             }
             for file in &files.restored {
-                text = text.plain("\n• restored ").code(&visible::line(file));
+                text = text.plain("\n• restored ").code(&display_text::line(file));
             }
             for file in &files.kept {
-                text = text.plain("\n• kept, because it was changed since: ").code(&visible::line(file));
+                text = text.plain("\n• kept, because it was changed since: ").code(&display_text::line(file));
             }
             for what in &files.remaining {
                 text = text.plain(&format!("\n• cannot be undone: {}", short(what, LONGEST_ITEM)));

@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::super::super::safe;
+use super::super::super::terminal_text;
 use super::super::super::text::{Line, Tone, clip};
 use super::{Beside, Checklist, Node, SPLIT};
 use rapport_core::review::GroupMark;
@@ -69,7 +69,7 @@ impl Checklist {
         };
         let edge = || Line::new(Tone::Dim, "│ ");
         let columns = columns.saturating_sub(edge().width());
-        let title = Line::new(Tone::Strong, &clip(&safe::line(&preview.title), columns));
+        let title = Line::new(Tone::Strong, &clip(&terminal_text::line(&preview.title), columns));
         let mut rows = vec![title, Line::empty()];
         rows.extend(preview.lines.iter().flat_map(|line| line.rows(columns)));
         if rows.len() > height {
@@ -103,7 +103,7 @@ impl Checklist {
         let columns = usize::from(area.width);
         let counted = format!("{} of {} checked", self.checks.checked(), self.checks.total());
         let room = columns.saturating_sub(counted.len() + 2);
-        let title = clip(&safe::line(&format!("Reviewing Plan: \"{}\"", self.title)), room);
+        let title = clip(&terminal_text::line(&format!("Reviewing Plan: \"{}\"", self.title)), room);
         let title = Line::new(Tone::Strong, &title);
         let gap = " ".repeat(columns.saturating_sub(title.width() + counted.len()));
         let hint = if columns >= HINT.chars().count() { HINT } else { SHORT_HINT };
@@ -124,11 +124,11 @@ impl Checklist {
             lines.push(Line::empty());
         }
         if area.height >= 6 {
-            lines.push(Line::new(Tone::Dim, &clip(&safe::line(&self.about()), columns)));
+            lines.push(Line::new(Tone::Dim, &clip(&terminal_text::line(&self.about()), columns)));
         }
         let status = match (&self.notice, self.help) {
             _ if self.comments.writing().is_some() => {
-                let text = safe::line(self.comments.writing().unwrap_or_default());
+                let text = terminal_text::line(self.comments.writing().unwrap_or_default());
                 Line::new(Tone::Strong, "Leave it out because › ").and(Tone::Text, &format!("{text}_"))
             }
             (Some(notice), _) => Line::new(Tone::Care, notice),
@@ -245,7 +245,7 @@ impl Checklist {
             None => Line::empty(),
             Some(_) if columns < WIDE => Line::new(Tone::Care, " !"),
             Some(note) => {
-                let shown = clip(&safe::line(note), columns / 2);
+                let shown = clip(&terminal_text::line(note), columns / 2);
                 Line::new(Tone::Dim, &format!("  · {shown}"))
             }
         }

@@ -4,7 +4,7 @@ use rapport_core::context::{Payload, ShownSource};
 
 use super::plan::Request;
 use super::prompts;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::Common;
 use crate::cli::output::say;
 use crate::config::Settings;
@@ -33,12 +33,13 @@ pub(in crate::cli) fn estimate(payload: &Payload, turn: &str) -> Outcome {
     let of_files = payload.files.iter().fold(0, |sum, file| file.tokens + sum);
     let rest = total.saturating_sub(of_files);
     for file in largest(payload) {
-        let path = safe::line(&file.path);
+        let path = terminal_text::line(&file.path);
         match &file.unshown {
             None => say(format_args!("  {:>8}  {path}", file.tokens))?,
-            Some(why) => {
-                say(format_args!("         -  {path} (not shown: {})", safe::line(&why.to_string())))?
-            }
+            Some(why) => say(format_args!(
+                "         -  {path} (not shown: {})",
+                terminal_text::line(&why.to_string())
+            ))?,
         }
     }
     let more = payload.files.len().saturating_sub(MOST_FILES);
@@ -75,8 +76,10 @@ pub(in crate::cli) async fn agree(common: &Common, settings: &Settings, payload:
     }
     let mut files: Vec<_> = payload.files.iter().filter(|file| file.tokens > 0).collect();
     files.sort_by_key(|file| std::cmp::Reverse(file.tokens));
-    let named =
-        files.iter().take(MOST_FILES).map(|file| format!("  {:>8}  {}", file.tokens, safe::line(&file.path)));
+    let named = files
+        .iter()
+        .take(MOST_FILES)
+        .map(|file| format!("  {:>8}  {}", file.tokens, terminal_text::line(&file.path)));
     let sent =
         if files.is_empty() { "Nothing was sent." } else { "Nothing was sent. The largest files are:" };
     let failure = named.fold(Failure::new(Code::Refused, what).hint(sent), Failure::hint);

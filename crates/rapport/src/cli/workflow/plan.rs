@@ -6,7 +6,7 @@ use rapport_core::{Act, ActionPlan, Asking, FileTurn, Session, Status, TermsChan
 
 use super::open_session::OpenSession;
 use super::{context, prompts, seals};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::output::{say, say_json};
 use crate::cli::page;
 use crate::clock::{self, Clock};
@@ -287,7 +287,7 @@ pub(in crate::cli) async fn replan_from(
 pub(in crate::cli) fn faulty(what: &str, problems: &[String]) -> Failure {
     let failure = Failure::new(Code::Refused, format!("{what} cannot be carried out"));
     let told = problems.iter().take(check::MOST).flat_map(|problem| problem.lines());
-    told.map(safe::line).fold(failure, Failure::hint)
+    told.map(terminal_text::line).fold(failure, Failure::hint)
 }
 
 /// An error without consent. A person who is asked sees the mistakes first, and not again afterwards.
@@ -326,7 +326,7 @@ fn tell(held: &OpenSession<'_>, session: &Session, turn: &Turn) -> Outcome {
         }));
     }
     page::plan(held.common, &plan)?;
-    say(format_args!("\nThe plan of turn {} is in {}", turn.name, safe::line(&path)))?;
+    say(format_args!("\nThe plan of turn {} is in {}", turn.name, terminal_text::line(&path)))?;
     say(format_args!("Review and run it with: rapport resume {}", held.folder.id))
 }
 

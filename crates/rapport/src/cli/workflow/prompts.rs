@@ -8,7 +8,7 @@ use rapport_core::SessionId;
 use crate::channels::terminal::composer::{SentBy, compose};
 use crate::channels::terminal::line_input;
 use crate::channels::terminal::one_key::{Pressed, explained, one_of};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::output::{prompt, say};
 use crate::cli::runtime;
 use crate::cli::screen::{self, StopSignal};
@@ -86,7 +86,7 @@ pub(in crate::cli) fn choice(asked: &str, words: Offered<'_>) -> Result<Option<c
 pub(in crate::cli) fn agree(heading: &str, shown: Vec<String>, question: &str) -> Result<(), Failure> {
     if !shown.is_empty() {
         say(heading)?;
-        shown.iter().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+        shown.iter().try_for_each(|line| say(format_args!("  {}", terminal_text::line(line))))?;
     }
     match decision(question)? {
         Some(true) => Ok(()),

@@ -16,7 +16,7 @@ use super::seals::Changed;
 use super::{prompts, run};
 use crate::actions::read;
 use crate::channels::terminal::review::{self, Previewer, Review, ReviewError, Selection, Verdict};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::output::{say, say_json};
 use crate::cli::{Common, page, screen, undo};
 use crate::config::{self, Settings};
@@ -94,7 +94,7 @@ impl Reviewing<'_> {
                 if !self.held.common.json {
                     let diff = TextDiff::from_lines(planned, &there);
                     let diff = diff.unified_diff().context_radius(3).header("planned", PLAN).to_string();
-                    diff.lines().try_for_each(|line| say(safe::line(line)))?;
+                    diff.lines().try_for_each(|line| say(terminal_text::line(line)))?;
                 }
                 if !prompts::is_possible(self.held.common) || self.approval == Approval::All {
                     return Err(Failure::new(Code::Refused, what).hint(format!(
@@ -175,7 +175,7 @@ impl Reviewing<'_> {
         if !held.common.json {
             say(format_args!("The batch of turn {folder} was interrupted. So far:"))?;
             let story = journal(held, &turn, batch)?.map(|journal| journal.story()).unwrap_or_default();
-            story.iter().try_for_each(|line| say(format_args!("  {}", safe::line(line))))?;
+            story.iter().try_for_each(|line| say(format_args!("  {}", terminal_text::line(line))))?;
         }
         if self.approval == Approval::All {
             return self.run(&directory, go_on(Interrupted::Again)).await;
@@ -359,7 +359,7 @@ fn tell(held: &OpenSession<'_>, turn: &Turn, status: Overall, batch: &FileBatch)
         }));
     }
     say_outcome(status, batch)?;
-    say(format_args!("The report of turn {} is in {}", turn.name, safe::line(&path)))?;
+    say(format_args!("The report of turn {} is in {}", turn.name, terminal_text::line(&path)))?;
     say(format_args!("Go on with: rapport resume {}", held.folder.id))
 }
 

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use rapport_core::{Act, ActionEnd, ActionPlan, ActionResult, Event};
 
 use super::open_session::OpenSession;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::channels::terminal::text::clip;
 use crate::cli::output::{begin_row, clear_row, end_row, say};
 use crate::cli::screen::StopSignal;
@@ -73,8 +73,11 @@ impl Drop for Screen {
 impl Screen {
     fn new(is_quiet: bool, plan: &ActionPlan) -> Self {
         // Commands can be long, and were seen when they were approved.
-        let names =
-            plan.actions.iter().map(|action| clip(&safe::line(&action.kind.in_brief()), NAME)).collect();
+        let names = plan
+            .actions
+            .iter()
+            .map(|action| clip(&terminal_text::line(&action.kind.in_brief()), NAME))
+            .collect();
         Self { is_quiet, names, has_row: Cell::new(false) }
     }
 
@@ -91,13 +94,13 @@ impl Screen {
             }
             Doing::Output(_, line) => {
                 self.end_row();
-                drop(say(safe::line(&format!("  │ {line}"))));
+                drop(say(terminal_text::line(&format!("  │ {line}"))));
             }
             Doing::Ended(end) => {
                 if self.has_row.take() {
                     clear_row();
                 }
-                drop(say(safe::line(&ended(name(end.action), end))));
+                drop(say(terminal_text::line(&ended(name(end.action), end))));
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rapport_core::{Act, FileTurn, Session, TurnStage};
 
 use super::open_session::OpenSession;
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::cli::output;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::StoreError;
@@ -79,7 +79,7 @@ pub(in crate::cli) fn broken_in(place: &Workspace, folder: &Folder) -> Result<Ve
 /// Warns of differences, on stderr.
 pub(in crate::cli) fn warn(broken: &[String]) {
     for what in broken {
-        output::warn(safe::line(what));
+        output::warn(terminal_text::line(what));
     }
 }
 

@@ -200,41 +200,48 @@ fn a_revocation_killed_around_any_write_is_whole() {
     assert!(points >= 2, "there were only {points} points to be killed at");
 }
 
+/// Has a phone play this with one server after the other, until it comes to its end.
+fn play_to_the_end(servers: &mut Servers<'_>, point: usize, play: impl AsyncFn(&WebVisitor) -> Option<()>) {
+    let runtime = Runtime::new().unwrap();
+    let mut visitor: Option<WebVisitor> = None;
+    let mut is_done = false;
+    while !is_done && servers.started < ENOUGH {
+        let Some((url, link)) = servers.next() else { continue };
+        let played = runtime.block_on(async {
+            let phone = match visitor.take() {
+                Some(known) => known.at(url),
+                None => WebVisitor::pair_if_alive(&link, "phone").await?,
+            };
+            visitor = Some(phone.clone());
+            play(&phone).await
+        });
+        is_done = played.is_some();
+    }
+    assert!(is_done, "killed at point {point}, the story came to no end");
+}
+
 /// FILE-20: the answer to a reply in words is stored once, and the agent plans with it once, wherever the server dies while
 /// it carries that out.
 #[test]
 fn file_20_serve_killed_around_any_write_of_an_answered_reply_goes_on() {
     let points = every_point(|point| {
-        let runtime = Runtime::new().unwrap();
         let project = project(&["Which language?", &greeting(), &greeting()]);
         project.plan_turn("Greet.").check(3, "Which language?");
         let trial = format!("/sessions/:{point}");
         let mut servers =
             Servers { project: &project, env: Vec::new(), trial: Some(&trial), started: 0, now: None };
-        let mut visitor: Option<WebVisitor> = None;
-        let mut is_done = false;
-        while !is_done && servers.started < ENOUGH {
-            let Some((url, link)) = servers.next() else { continue };
-            let played = runtime.block_on(async {
-                let phone = match visitor.take() {
-                    Some(known) => known.at(url),
-                    None => WebVisitor::pair_if_alive(&link, "phone").await?,
-                };
-                visitor = Some(phone.clone());
-                loop {
-                    let page = phone.page_if_alive("/").await?;
-                    if page.text.contains("value=\"reply\"") {
-                        phone.press_if_alive(&page, "reply", &[("text", "English")]).await?;
-                    }
-                    if page.text.contains("Review: Add a greeting") {
-                        return Some(());
-                    }
-                    assert!(!page.text.contains("It cannot go on"), "killed at point {point}: {}", page.text);
+        play_to_the_end(&mut servers, point, async |phone| {
+            loop {
+                let page = phone.page_if_alive("/").await?;
+                if page.text.contains("value=\"reply\"") {
+                    phone.press_if_alive(&page, "reply", &[("text", "English")]).await?;
                 }
-            });
-            is_done = played.is_some();
-        }
-        assert!(is_done, "killed at point {point}, the story came to no end");
+                if page.text.contains("Review: Add a greeting") {
+                    return Some(());
+                }
+                assert!(!page.text.contains("It cannot go on"), "killed at point {point}: {}", page.text);
+            }
+        });
         let facts = project.facts();
         let answered = facts.iter().filter(|fact| matches!(fact, Event::ReplyAnswered { .. })).count();
         assert_eq!(
@@ -253,41 +260,26 @@ fn file_20_serve_killed_around_any_write_of_an_answered_reply_goes_on() {
 #[test]
 fn serve_killed_in_the_middle_of_an_approved_plan_says_so_and_goes_on() {
     let points = every_point(|point| {
-        let runtime = Runtime::new().unwrap();
         let project = project(&[&greeting()]);
         project.plan_turn("Greet.").check(0, "Add a greeting");
         // The files of the batch and its log: every third point.
         let trial = format!("app/.rapport/:{}", 3 * point);
         let mut servers =
             Servers { project: &project, env: Vec::new(), trial: Some(&trial), started: 0, now: None };
-        let mut visitor: Option<WebVisitor> = None;
-        let mut is_done = false;
-        while !is_done && servers.started < ENOUGH {
-            let Some((url, link)) = servers.next() else { continue };
-            let played = runtime.block_on(async {
-                let phone = match visitor.take() {
-                    Some(known) => known.at(url),
-                    None => WebVisitor::pair_if_alive(&link, "phone").await?,
-                };
-                visitor = Some(phone.clone());
-                loop {
-                    let page = phone.page_if_alive("/").await?;
-                    for button in ["approve", "go_on", "restart"] {
-                        if page.text.contains(&format!("value=\"{button}\"")) {
-                            let all = [("i", "0.0"), ("i", "1.0"), ("i", "2.0"), ("i", "2.1"), ("i", "2.2")];
-                            phone.press_if_alive(&page, button, &all).await?;
-                            break;
-                        }
-                    }
-                    let ended = |fact: &Event| matches!(fact, Event::Sealed { .. });
-                    if project.facts().iter().any(ended) {
-                        return Some(());
-                    }
+        play_to_the_end(&mut servers, point, async |phone| {
+            loop {
+                let page = phone.page_if_alive("/").await?;
+                let buttons = ["approve", "go_on", "restart"];
+                let shown = |button: &&str| page.text.contains(&format!("value=\"{button}\""));
+                if let Some(button) = buttons.into_iter().find(shown) {
+                    let all = [("i", "0.0"), ("i", "1.0"), ("i", "2.0"), ("i", "2.1"), ("i", "2.2")];
+                    phone.press_if_alive(&page, button, &all).await?;
                 }
-            });
-            is_done = played.is_some();
-        }
-        assert!(is_done, "killed at point {point}, the story came to no end");
+                if project.facts().iter().any(|fact| matches!(fact, Event::Sealed { .. })) {
+                    return Some(());
+                }
+            }
+        });
         assert_eq!(project.file("hello.txt"), "Hello\n", "killed at point {point}");
         wait_for("the report", || (!project.turn_file("01/report.md").is_empty()).then_some(()));
         servers.started > 1

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use rapport_core::visible::push;
+use rapport_core::display_text::push;
 use unicode_width::UnicodeWidthChar as _;
 
 /// The maximum number of combining marks on one letter. Real writing needs three.
