@@ -77,7 +77,7 @@ pub(crate) fn visit_changed(
 ) -> Result<(), WorkerError> {
     let _lock = lock(project.directory())?;
     let repository = RepositoryPath::of(project)?;
-    let states = Merged { from: from.to_owned(), to: to.to_owned(), conflicts: Vec::new() };
+    let states = Merged { from: from.to_owned(), to: to.to_owned(), ..Merged::default() };
     let (steps, repositories) = repository.steps(&states)?;
     let mut placing = Placing::new(&repository)?;
     let earlier = placing.earlier_files(&steps)?;

@@ -29,19 +29,6 @@ async fn planned_in(plan: &str, make_ready: impl FnOnce(&Project)) -> Stage {
     stage
 }
 
-const REPLY: &str = "Which language do you greet in?\n\n<b>I cannot tell</b> from the code.";
-
-/// A session of files whose agent replied in words instead of a plan, and the bot.
-async fn replied() -> (Stage, Person) {
-    let scenario = serde_json::to_string(&planning(&[REPLY, &greeting()]).build()).unwrap();
-    let mut stage = Stage::quiet(&scenario).await;
-    stage.project.rapport(&["new", TASK]).check(0, TASK);
-    stage.project.plan_turn("Greet.").check(3, "I cannot tell");
-    stage.serve();
-    let anna = stage.anna();
-    (stage, anna)
-}
-
 fn facts(stage: &Stage) -> Vec<Event> {
     stage.sessions().pop().map(|(_, _, facts)| facts).unwrap_or_default()
 }
@@ -257,6 +244,90 @@ async fn words_typed_under_a_plan_can_skip_it() {
     assert_eq!(stage.server.violations(), []);
 }
 
+/// A session whose agent replied in words at a terminal, and the bot.
+async fn replied() -> Stage {
+    let reply = "Which **language** do you greet in?";
+    let scenario = serde_json::to_string(&planning(&[reply, &greeting()]).build()).unwrap();
+    let mut stage = Stage::quiet(&scenario).await;
+    stage.project.rapport(&["new", TASK]).check(0, TASK);
+    stage.project.plan_turn("Greet.").check(3, "Which language do you greet in?");
+    stage.serve();
+    stage
+}
+
+fn answers(stage: &Stage) -> Vec<(String, bool)> {
+    let facts = facts(stage).into_iter();
+    let answers = facts.filter_map(|fact| match fact {
+        Event::ReplyAnswered { text, by, .. } => Some((text, is_anna(&by))),
+        _ => None,
+    });
+    answers.collect()
+}
+
+/// FILE-20: a reply in words is shown with its card; a reply to that answers it, and the plan that the agent then makes is
+/// the next card.
+#[tokio::test]
+async fn file_20_a_reply_in_words_is_answered_in_the_chat() {
+    let stage = replied().await;
+    let anna = stage.anna();
+    anna.sees("Which language do you greet in?").await;
+    let card = anna.sees("Reply to this message with your answer.").await;
+    assert_eq!(card.buttons(), [["⏭ Leave it unanswered"]]);
+    anna.replies_to(card.id, "In English.");
+    anna.sees("Add a greeting").await;
+    anna.sees_no_button("⏭ Leave it unanswered").await;
+    assert_eq!(answers(&stage), [("In English.".to_owned(), true)]);
+    assert!(stage.project.turn_file("02/_context.log").contains("In English."));
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// The card outlives the program. The first answer counts, and a later one is told so; then the plan can be run.
+#[tokio::test]
+async fn a_reply_in_words_is_answered_once_also_after_a_restart() {
+    let mut stage = replied().await;
+    let anna = stage.anna();
+    let card = anna.sees("Reply to this message with your answer.").await;
+    assert_eq!(stage.stop(), 0);
+    stage.serve();
+    anna.replies_to(card.id, "In English.");
+    anna.sees("Add a greeting").await;
+    anna.sees_no_button("⏭ Leave it unanswered").await;
+    anna.replies_to(card.id, "In German.");
+    anna.sees("That question is no longer open.").await;
+    assert_eq!(answers(&stage), [("In English.".to_owned(), true)]);
+    anna.taps("✅ Approve all").await;
+    anna.sees("3 of 3 actions done").await;
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// Words that reply to nothing answer it only by a tap.
+#[tokio::test]
+async fn words_typed_under_a_reply_in_words_can_answer_it() {
+    let stage = replied().await;
+    let anna = stage.anna();
+    anna.sees("Reply to this message with your answer.").await;
+    anna.types("In English.");
+    let asked = anna.sees("Answer the agent with these words, or begin something new?").await;
+    assert_eq!(asked.buttons(), [["💬 Answer with these words"], ["🆕 Begin something new"]]);
+    assert!(answers(&stage).is_empty());
+    anna.taps_on(&asked, "💬 Answer with these words");
+    anna.sees("Add a greeting").await;
+    assert_eq!(answers(&stage), [("In English.".to_owned(), true)]);
+    assert_eq!(stage.server.violations(), []);
+}
+
+/// It can be left without an answer, by one tap.
+#[tokio::test]
+async fn a_reply_in_words_is_left_in_the_chat() {
+    let stage = replied().await;
+    let anna = stage.anna();
+    anna.taps("⏭ Leave it unanswered").await;
+    anna.sees_no_button("⏭ Leave it unanswered").await;
+    assert!(facts(&stage).iter().any(|fact| matches!(fact, Event::ReplySkipped { by, .. } if is_anna(by))));
+    assert!(answers(&stage).is_empty());
+    assert_eq!(stage.server.violations(), []);
+}
+
 /// The same words begin something new if that is what the person wants, once.
 #[tokio::test]
 async fn words_typed_under_a_plan_can_begin_something_new() {
@@ -275,70 +346,6 @@ async fn words_typed_under_a_plan_can_begin_something_new() {
     let mut facts = all.iter().flat_map(|(_, _, facts)| facts);
     assert!(!facts.any(|fact| matches!(fact, Event::Skipped { .. })), "the plan still waits");
     assert!(anna.on_screen_button("✅ Approve all"));
-    assert_eq!(stage.server.violations(), []);
-}
-
-/// FILE-20: a reply in words comes whole, and the answer to it is what the agent hears next: as a reply to the card, also
-/// after the program was restarted.
-#[tokio::test]
-async fn a_reply_in_words_is_answered_on_the_phone() {
-    let (mut stage, anna) = replied().await;
-    let card = anna.sees("The agent replied in words instead of a plan").await;
-    assert_eq!(card.buttons(), [["⏭ Leave it unanswered"]]);
-    let words = anna.sees("Which language do you greet in?").await;
-    assert!(words.text().contains("<b>I cannot tell</b>"), "what others wrote is text: {}", words.text());
-    assert_eq!(stage.stop(), 0);
-    stage.serve();
-    anna.replies_to(card.id, "In English.");
-    anna.sees("Add a greeting").await;
-    let told = stage.project.turn_file("02/_context.log");
-    for words in [REPLY, "In English.", "Greet."] {
-        assert!(told.contains(words), "{words:?} in {told}");
-    }
-    let answers: Vec<_> = facts(&stage)
-        .into_iter()
-        .filter_map(|fact| match fact {
-            Event::ReplyAnswered { text, by, .. } => Some((text, is_anna(&by))),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(answers, [("In English.".to_owned(), true)]);
-    anna.sees_no_button("⏭ Leave it unanswered").await;
-    // A second answer comes too late.
-    anna.replies_to(card.id, "In German.");
-    anna.sees("That question is no longer open.").await;
-    anna.taps("✅ Approve all").await;
-    anna.sees("3 of 3 actions done").await;
-    assert_eq!(stage.server.violations(), []);
-}
-
-/// Words that reply to nothing begin no second agent: the bot asks whether they answer the agent.
-#[tokio::test]
-async fn words_typed_under_a_reply_in_words_can_answer_it() {
-    let (stage, anna) = replied().await;
-    anna.sees("The agent replied in words instead of a plan").await;
-    anna.types("In English.");
-    let asked = anna.sees("Answer the agent with these words, or begin something new?").await;
-    anna.taps_on(&asked, "💬 Answer with these words");
-    anna.sees("Add a greeting").await;
-    assert_eq!(stage.sessions_for(&Aim::Chat), 0, "no conversation began");
-    assert_eq!(stage.server.violations(), []);
-}
-
-/// A reply that is left unanswered no longer waits, and the agent hears nothing.
-#[tokio::test]
-async fn a_reply_in_words_is_left_unanswered_by_a_tap() {
-    let (stage, anna) = replied().await;
-    anna.sees("The agent replied in words instead of a plan").await;
-    anna.taps("⏭ Leave it unanswered").await;
-    anna.sees_no_button("⏭ Leave it unanswered").await;
-    wait_for("it to be stored", || {
-        facts(&stage)
-            .iter()
-            .any(|fact| matches!(fact, Event::ReplySkipped { by, .. } if is_anna(by)))
-            .then_some(())
-    });
-    assert!(!facts(&stage).iter().any(|fact| matches!(fact, Event::ReplyAnswered { .. })));
     assert_eq!(stage.server.violations(), []);
 }
 
