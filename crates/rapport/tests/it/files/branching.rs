@@ -59,7 +59,7 @@ fn a_branch_of_a_turn_that_ran_says_how_to_begin_where_it_began() {
     let commands: Vec<_> = said.lines().filter_map(|line| line.strip_prefix("  rapport ")).collect();
     assert_eq!(commands.len(), 2, "{said}");
     for command in commands {
-        project.rapport(&command.split(' ').collect::<Vec<_>>()).check(0, "");
+        project.rapport(&command.split(' ').chain(["--yes"]).collect::<Vec<_>>()).check(0, "");
     }
     assert_eq!(project.changes(), Vec::<String>::new());
     project.plan_turn("again").check(0, "Add a greeting");
