@@ -271,7 +271,8 @@ impl Shell {
 
     fn wait_for(&mut self, what: &str, is: impl Fn(&str) -> bool) -> Outcome<()> {
         let deadline = Instant::now() + PATIENCE;
-        while !is(&self.screen.screen().contents()) {
+        // Output that is held back has been written all the same.
+        while !is(&format!("{}{}", self.screen.screen().contents(), self.held)) {
             let left = deadline.saturating_duration_since(Instant::now());
             let Ok(bytes) = self.output.recv_timeout(left) else {
                 return Err(
