@@ -224,8 +224,9 @@ impl Past {
                     intent.all().for_each(|intent| past.began_file(&mut files, *n, intent, &facts[at + 1..]));
                 }
                 Fact::Began { n, what, intent: None, .. } if fact.is_irreversible() => {
-                    // Of a command with a snapshot, the changes to files are known and undone.
-                    let is_known = |fact: &Fact| matches!(fact, Fact::Snapshot { n: of, .. } if of == n);
+                    // If it is known what the command changed, that is undone.
+                    let is_known =
+                        |fact: &Fact| matches!(fact, Fact::CommandChanged { n: of, .. } if of == n);
                     let other = if facts.iter().any(is_known) { "other effects of " } else { "" };
                     past.remaining.push(format!("{other}{what}"));
                 }

@@ -2,8 +2,8 @@
 //! are not referred to in the repository, where refs of many sessions would pile up, be pushed, and outlive their
 //! sessions.
 //!
-//! An attachment is stored before the fact that names its states. It is named after the state before the work, and each
-//! later state replaces it.
+//! An attachment is stored before the fact that names its states. That of a stretch of work is named after the state
+//! before it, and each later state of the stretch replaces it. Until there is one, another has the state before the work.
 
 use std::sync::Arc;
 
@@ -14,6 +14,10 @@ use super::effects::unblocked;
 use crate::stores::{Attacher, Store};
 use crate::workers::local::Directory;
 use crate::workers::{WorkerError, check_states, pack_before, pack_between, unpack};
+
+/// The name of the attachment with the state before the last work. There is only one, because most turns of a long
+/// conversation change nothing.
+const BEFORE: &str = "states-before";
 
 /// The states of one session.
 pub(super) struct KeptStates {
@@ -53,9 +57,9 @@ impl KeptStates {
     }
 
     async fn keep_before(&self, attacher: &dyn Attacher, state: String) {
-        let (project, name) = (self.project.clone(), name(&state));
+        let project = self.project.clone();
         let pack = unblocked(move || pack_before(&project, &state).map_err(|error| error.to_string())).await;
-        attach(attacher, &name, pack).await;
+        attach(attacher, BEFORE, pack).await;
     }
 
     /// Keeps what differs between two states.
@@ -82,8 +86,8 @@ impl KeptStates {
             if !checked.await.unwrap_or(false) {
                 continue;
             }
-            for state in [from, to] {
-                if let Ok(Some(pack)) = self.store.attached(&self.session, &name(state)).await {
+            for name in [name(from), name(to), BEFORE.to_owned()] {
+                if let Ok(Some(pack)) = self.store.attached(&self.session, &name).await {
                     let project = self.project.clone();
                     let unpacked =
                         unblocked(move || unpack(&project, &pack).map_err(|error| error.to_string()));

@@ -23,7 +23,7 @@ pub(crate) fn pack_before(project: &Directory, state: &str) -> Result<Option<Vec
     let args = [&PACK[..], &["--revs", "--sparse"]].concat();
     let pack = |list: String| git_fed(project.git_at(), None, &args, (list.as_bytes(), LARGEST_BEFORE));
     // Without a commit, it is all of the state.
-    let pack = pack(format!("{state}\n^HEAD\n")).or_else(|_| pack(format!("{state}\n")))?;
+    let pack = pack(format!("{state}\n^HEAD^{{tree}}\n")).or_else(|_| pack(format!("{state}\n")))?;
     Ok(pack.filter(|pack| !is_empty(pack)))
 }
 

@@ -14,6 +14,8 @@ use crate::engine::diff::unrecorded;
 use crate::error::{Code, Failure, Outcome};
 use crate::turns::TurnName;
 use crate::wiring::Workspace;
+use crate::workers::check_states;
+use crate::workers::local::Directory;
 
 /// Show the changes of a session; or compare two sessions, or two turns
 ///
@@ -122,9 +124,19 @@ fn stat_lines(diff: &str) -> Vec<Line> {
     files.iter().map(row).chain([last]).collect()
 }
 
-/// Refuses a session whose work was not recorded, because its changes are unknown.
+/// Refuses a session whose work was not recorded, or whose record is gone, because its changes are unknown.
 fn refuse_unrecorded(place: &Workspace, id: &SessionId) -> Outcome {
-    let session = session_choice::known(place, id)?.session;
+    let known = session_choice::known(place, id)?;
+    sessions::restore_states(place, &known)?;
+    let session = known.session;
+    let project = Directory::of_project(session.created());
+    for undo in session.undoable_work() {
+        check_states(&project, &[&undo.to, &undo.from]).map_err(|gone| {
+            Failure::new(Code::Refused, format!("cannot show what {id} changed: {gone}")).hint(
+                "Git removes what nothing in the repository refers to, and the session has no copy of it.",
+            )
+        })?;
+    }
     let Some(why) = unrecorded(&session).filter(|_| !session.created().works_apart()) else { return Ok(()) };
     let failure = Failure::new(Code::Refused, format!("cannot show what {id} changed: {why}"));
     Err(match why {
