@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::Common;
 use super::output::{say, say_json};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::HostProcess;
 use crate::stores::blocking::wait;
@@ -50,7 +50,7 @@ pub(super) fn execute(common: &Common, _args: Args) -> Outcome {
     for host in &hosts {
         say(line(host))?;
         for session in &host.sessions {
-            say(format_args!("  {}", safe::line(session.as_str())))?;
+            say(format_args!("  {}", terminal_text::line(session.as_str())))?;
         }
     }
     Ok(())
@@ -77,5 +77,9 @@ fn line(host: &HostProcess) -> String {
         held => format!("{held} sessions"),
     };
     let since = host.since.strftime("%Y-%m-%d %H:%M UTC");
-    format!("{}{here}  process {}, {sessions}{load}, since {since}", safe::line(&host.host), host.pid)
+    format!(
+        "{}{here}  process {}, {sessions}{load}, since {since}",
+        terminal_text::line(&host.host),
+        host.pid
+    )
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::output::{say, say_json};
 use super::{Common, store_migration};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::wait;
 use crate::stores::{CopyState, Store};
@@ -84,7 +84,7 @@ fn verify(common: &Common) -> Outcome {
         say_json(&copies.iter().map(row).collect::<Vec<_>>())?;
     } else {
         for (id, state) in copies.iter().filter(|(_, state)| is_trouble(state)) {
-            say(format_args!("{}  {}", safe::line(id.as_str()), words(state)))?;
+            say(format_args!("{}  {}", terminal_text::line(id.as_str()), words(state)))?;
         }
         let count = |wanted: fn(&CopyState) -> bool| copies.iter().filter(|(_, state)| wanted(state)).count();
         let same = count(|state| matches!(state, CopyState::Same));
@@ -117,7 +117,7 @@ fn restore(common: &Common) -> Outcome {
     }
     for Row { session, entries, .. } in &restored {
         let entries = entries.unwrap_or_default();
-        say(format_args!("{}  {entries} entries restored", safe::line(session.as_str())))?;
+        say(format_args!("{}  {entries} entries restored", terminal_text::line(session.as_str())))?;
     }
     say(format_args!("{} logs restored from this machine's copies", restored.len()))
 }
@@ -154,6 +154,8 @@ fn words(state: &CopyState) -> String {
         CopyState::Ahead { missing } => format!("lacks {missing} entries that the copy here has"),
         CopyState::Differs { line } => format!("differs from the copy here from line {line} on"),
         CopyState::NotTrusted(seal) => format!("{seal}"),
-        CopyState::Damaged { line, what } => format!("is damaged at line {line}: {}", safe::line(what)),
+        CopyState::Damaged { line, what } => {
+            format!("is damaged at line {line}: {}", terminal_text::line(what))
+        }
     }
 }

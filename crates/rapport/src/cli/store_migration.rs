@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Common;
 use super::output::{say, say_json};
-use crate::channels::terminal::safe;
+use crate::channels::terminal::terminal_text;
 use crate::error::{Code, Failure, Outcome};
 use crate::stores::blocking::wait;
 use crate::stores::{Holder, SESSION_CONTEXT, Store, StoreError};
@@ -41,9 +41,10 @@ pub(super) fn migrate(common: &Common, from: &str) -> Outcome {
         let moved = migrate_one(&*source, &*target, &session);
         let why = moved.as_ref().err().map(|failure| failure.message.clone());
         if !common.json {
-            let words =
-                why.as_ref().map_or("moved".to_owned(), |why| format!("not moved: {}", safe::line(why)));
-            say(format_args!("{}  {words}", safe::line(session.as_str())))?;
+            let words = why
+                .as_ref()
+                .map_or("moved".to_owned(), |why| format!("not moved: {}", terminal_text::line(why)));
+            say(format_args!("{}  {words}", terminal_text::line(session.as_str())))?;
         }
         done.push(Migration { session, moved: moved.is_ok(), why });
     }
