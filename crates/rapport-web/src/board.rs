@@ -331,7 +331,7 @@ impl Board {
         let known = self.state().summaries.get(id).map(|known| (known.seq, known.is_decided_here));
         let (after, was_decided_here) = known.unwrap_or_default();
         let new = entries.iter().filter(|entry| entry.seq > after).flat_map(|entry| &entry.facts);
-        let is_decided_here = new.filter_map(decided_here).last().unwrap_or(was_decided_here);
+        let is_decided_here = new.filter_map(decided_here).next_back().unwrap_or(was_decided_here);
         let summary = Arc::new(Summary::of(id, &presenter, project, is_decided_here, &self.zone));
         let is_active = matches!(summary.status, Status::Started | Status::Running);
         let mut state = self.state();
