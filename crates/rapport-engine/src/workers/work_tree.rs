@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use super::WorkerError;
-use super::git::{At, git_saying, line};
+use super::git::{At, git, git_saying, line};
 
 /// The beginning of a file called `.git` that leads to the repository.
 const LINK: &[u8] = b"gitdir: ";
@@ -32,7 +32,17 @@ impl WorkTree {
         let wanted = ["--show-toplevel", "--absolute-git-dir", "--git-common-dir", "--show-prefix"];
         let args = [&["rev-parse"], &wanted[..], &["HEAD^{commit}"]].concat();
         let (code, out) = git_saying(at, &args, &[0, REFUSED])?;
-        let lines: Vec<_> = out.split(|byte| *byte == b'\n').collect();
+        let mut lines: Vec<_> = out.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+        if lines.len() > wanted.len() + 2 {
+            // A path contains a newline. One at a time, it ends before the last one.
+            let alone = |wanted: &str| {
+                let mut out = git(at, None, &["rev-parse", wanted])?;
+                out.pop_if(|last| *last == b'\n');
+                Ok(out)
+            };
+            lines = wanted.into_iter().map(alone).collect::<Result<_, WorkerError>>()?;
+            lines.push(Vec::new());
+        }
         let [top, repository, common, inside, _, ..] = lines.as_slice() else {
             // Alone, this fails with the reason.
             line(at, &["rev-parse", wanted[0]])?;

@@ -157,7 +157,7 @@ mod tests {
         let created = || Ok(Event::new(EventKind::Create(CreateKind::File)).add_path(path.clone()));
         let read = || Ok(Event::new(EventKind::Access(AccessKind::Any)).add_path(path.clone()));
         let overflow = || Ok(Event::new(EventKind::Other).set_flag(Flag::Rescan));
-        assert_eq!(logs.changed_by(created()), [one.clone()]);
+        assert_eq!(logs.changed_by(created()), std::slice::from_ref(&one));
         assert_eq!(logs.changed_by(read()), []);
         assert_eq!(logs.changed_by(overflow()), [two], "the other one has not changed");
         assert_eq!(logs.changed_by(overflow()), [], "each change is reported once");

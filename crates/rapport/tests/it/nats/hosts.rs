@@ -43,7 +43,7 @@ async fn a_session_of_another_host_is_answered_from_here() {
     let id = there.sessions().create(task("paint"), None).await.unwrap();
     let laptop = desk.with_key_of(servers, "reach").await;
     let here = RunningHost::start(&laptop).await;
-    assert_eq!(here.sessions().list().await.unwrap(), [id.clone()]);
+    assert_eq!(here.sessions().list().await.unwrap(), std::slice::from_ref(&id));
     let named = here.sessions().holder(&id).await.unwrap().unwrap();
     assert!(named.host.is_some(), "it is on another machine: {named:?}");
     let (by, act) = (person_here(), cancel());

@@ -93,7 +93,7 @@ impl WebVisitor {
     pub(crate) async fn send_if_alive(&self, path: &str, fields: &[(&str, &str)]) -> Option<Page> {
         let response = self.post(path, fields).send().await.ok()?;
         match response.headers().get("location") {
-            Some(to) => self.page_if_alive(&to.to_str().unwrap().to_owned()).await,
+            Some(to) => self.page_if_alive(to.to_str().unwrap()).await,
             None => Page::if_complete(response).await,
         }
     }
