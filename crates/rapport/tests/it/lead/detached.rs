@@ -1,7 +1,6 @@
 //! `rapport task --detach`: `rapport serve` runs the lead that plans the task, its questions, and the agent that it
 //! starts, whoever is killed.
 
-use std::process::Child;
 use std::time::Duration;
 
 use rapport_core::{Event, SessionId, View};
@@ -15,11 +14,6 @@ use crate::support::sampled::sampled;
 /// A lead that only talks.
 const TALKS: &str =
     "version: 1\nname: talks\ninvocations:\n  - result: \"I look at it.\"\n  - result: \"And at that.\"\n";
-
-fn kill(mut serving: Child) {
-    serving.kill().unwrap();
-    serving.wait().unwrap();
-}
 
 /// Waits until a session has this question.
 fn wait_asked(project: &Project, id: &SessionId, question: &str) {
@@ -47,23 +41,23 @@ fn lead_22_a_detached_task_is_planned_and_done_under_serve_wherever_it_is_killed
         facts(&project, &lead).iter().all(|fact| !matches!(fact, Event::Connected { .. })),
         "nothing runs"
     );
-    let serving = project.spawn(&["serve"]);
+    let serving = project.launch(&["serve"], &[]);
     wait_asked(&project, &lead, "q3");
-    kill(serving);
+    serving.kill();
     for (question, value) in [("q3", "Passkeys"), ("q4", "SQLite"), ("q5", "Everybody")] {
         answer(&project, &lead, question, value);
     }
-    let serving = project.spawn(&["serve"]);
+    let serving = project.launch(&["serve"], &[]);
     // The worker's question comes to the lead, which asks its person.
     wait_asked(&project, &lead, ASKED_LATER);
-    kill(serving);
+    serving.kill();
     project.wait_alone(Duration::from_secs(20));
     answer(&project, &lead, ASKED_LATER, "Yes");
-    let serving = project.spawn(&["serve"]);
+    let serving = project.launch(&["serve"], &[]);
     wait_asked(&project, &worker, "confirm");
-    kill(serving);
+    serving.kill();
     answer(&project, &worker, "confirm", "confirm");
-    let serving = project.spawn(&["serve"]);
+    let serving = project.launch(&["serve"], &[]);
     wait_for("the end of the work", || {
         facts(&project, &worker).iter().any(|fact| matches!(fact, Event::Reported { .. })).then_some(())
     });
@@ -71,13 +65,13 @@ fn lead_22_a_detached_task_is_planned_and_done_under_serve_wherever_it_is_killed
         let ended = |fact: &Event| matches!(fact, Event::TurnEnded { result, .. } if result == "People can log in now.");
         facts(&project, &lead).iter().any(ended).then_some(())
     });
-    kill(serving);
+    serving.kill();
     let begun = facts(&project, &worker).iter().filter(|fact| matches!(fact, Event::Created(_))).count();
     assert_eq!((begun, project.store().list().unwrap().len()), (1, 2), "one lead, one worker");
     // The next one finds that nothing is left to do.
-    let serving = project.spawn(&["serve"]);
+    let serving = project.launch(&["serve"], &[]);
     wait_for("the note to be gone", || notes(&project).is_empty().then_some(()));
-    kill(serving);
+    serving.kill();
 }
 
 /// The names of the notes about detached sessions.
@@ -121,9 +115,9 @@ fn a_detached_task_survives_a_kill_around_every_write() {
             assert!(ends(&project, &task, None), "point {point}");
         }
         let [lead] = &stored(&project)[..] else { panic!("point {point}: {:?}", stored(&project)) };
-        let serving = project.spawn(&["serve"]);
+        let serving = project.launch(&["serve"], &[]);
         wait_for("the lead's words", || has_spoken(&project, lead, 1));
-        kill(serving);
+        serving.kill();
         // A second task for the same lead, killed at one of the first points, of which there are fewer.
         let second = ["task", "juzi", "--detach", "add a footer"];
         let has_ended = ends(&project, &second, Some(1 + point % 8));
@@ -133,9 +127,9 @@ fn a_detached_task_survives_a_kill_around_every_write() {
         if !is_stored {
             assert!(ends(&project, &second, None), "point {point}");
         }
-        let serving = project.spawn(&["serve"]);
+        let serving = project.launch(&["serve"], &[]);
         wait_for("the second words", || has_spoken(&project, lead, 2));
-        kill(serving);
+        serving.kill();
         let told = facts(&project, lead).iter().filter(|fact| heard(fact)).count();
         assert_eq!(told, 1, "point {point}");
         assert_eq!(stored(&project), std::slice::from_ref(lead), "point {point}");
