@@ -572,9 +572,14 @@ impl EventLoop {
                 error
             }
         };
+        let is_shared = self.sessions.get(id).is_some_and(|hosted| hosted.is_shared);
         self.give_up(id, &error);
         self.forget_ended(id, incoming.ended);
         self.forget_superseded(id);
+        if is_shared && is_superseded(&error) {
+            // Another machine wrote to a session that works on this one, while this one could not be reached.
+            tokio::spawn(resume_later(self.gateway.clone(), id.clone()));
+        }
     }
 
     /// Handles the loss of a session whose hold ended without a write: another process may hold it, so its agent is

@@ -36,6 +36,8 @@ pub(super) struct Hosted {
     pub(super) workplace: Access,
     pub(super) followers: Vec<mpsc::UnboundedSender<Update>>,
     pub(super) deadline: Option<Deadline>,
+    /// Whether other machines can hold the session, too.
+    pub(super) is_shared: bool,
     /// Why nothing more can be stored. Then nothing more is done for this session either.
     pub(super) broken: Option<Arc<StoreError>>,
     /// The tracing span of this session.
@@ -148,6 +150,7 @@ impl Hosted {
         Self {
             session,
             attacher: log.attacher(),
+            is_shared: log.loss().is_some(),
             log: Some(log),
             inbox: VecDeque::new(),
             run: None,

@@ -27,7 +27,6 @@ use rapport_durable::Lock;
 use self::disk::{Disk, OpenAttachment};
 use self::log::FileLog;
 use self::reserved::ReservedDir;
-use self::watch::SharedWatcher;
 use super::{
     Attacher, AttachmentPieces, Changes, DocumentFolder, Holder, InspectedSession, Log, Reserved, Store,
     StoreError, StoreKind, StoreSite, Stored,
@@ -39,25 +38,24 @@ use crate::threads::off_thread;
 #[derive(Clone, Debug)]
 pub struct Files {
     disk: Disk,
-    watcher: SharedWatcher,
 }
 
 impl Files {
     /// Sessions in this directory: `<project>/.rapport/sessions`.
     pub fn new(root: PathBuf) -> Self {
-        Self { disk: Disk { root, project: None, seals: None }, watcher: SharedWatcher::default() }
+        Self { disk: Disk { root, project: None, seals: None } }
     }
 
     /// Sets the project in which the sessions work, wherever they were begun.
     #[must_use]
     pub fn of(self, project: PathBuf) -> Self {
-        Self { disk: Disk { project: Some(project), ..self.disk }, ..self }
+        Self { disk: Disk { project: Some(project), ..self.disk } }
     }
 
     /// Sets the seals of this person: new lines are signed, and lines of others are not trusted.
     #[must_use]
     pub fn sealed_by(self, seals: impl Into<Arc<Seals>>) -> Self {
-        Self { disk: Disk { seals: Some(seals.into()), ..self.disk }, ..self }
+        Self { disk: Disk { seals: Some(seals.into()), ..self.disk } }
     }
 
     fn on_disk<T: Send + 'static>(
@@ -169,8 +167,7 @@ impl Store for Files {
     }
 
     fn watch(&self) -> Stored<'_, Changes> {
-        let watcher = self.watcher.clone();
-        self.on_disk(move |disk| watcher.changes(disk))
+        self.on_disk(watch::watch)
     }
 
     fn attach(&self, id: &SessionId, name: &str, content: Vec<u8>) -> Stored<'_, ()> {

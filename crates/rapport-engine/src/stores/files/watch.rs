@@ -1,16 +1,14 @@
 //! Reports which sessions change, whichever process writes them.
 //!
-//! All streams of changes share one watcher, because a watcher costs memory and time for every session there is. The
-//! system also reports that logs are read, and drops events when there are too many: whoever reads thousands of logs
+//! The system also reports that logs are read, and drops events when there are too many: whoever reads thousands of logs
 //! causes that. What was missed is therefore found by the sizes and times of the logs, without opening any.
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::SystemTime;
 
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Event, RecursiveMode, Watcher as _};
 use rapport_core::{SessionId, slug};
 use tokio::sync::mpsc;
 
@@ -18,63 +16,21 @@ use super::dirs;
 use super::disk::{Disk, LOG, io_error};
 use crate::stores::{Changes, StoreError};
 
-/// The watcher of a directory of sessions, while somebody follows its changes.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SharedWatcher(Arc<Mutex<Weak<LogWatcher>>>);
-
-#[derive(Debug)]
-struct LogWatcher {
-    _watcher: RecommendedWatcher,
-    listeners: Arc<Listeners>,
-}
-
-/// The other ends of the streams.
-#[derive(Debug, Default)]
-struct Listeners(Mutex<Vec<mpsc::UnboundedSender<SessionId>>>);
-
-impl Listeners {
-    fn add(&self, listener: mpsc::UnboundedSender<SessionId>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(listener);
-    }
-
-    fn report(&self, id: &SessionId) {
-        let mut listeners = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        listeners.retain(|listener| listener.send(id.clone()).is_ok());
-    }
-}
-
-impl SharedWatcher {
-    /// Reports every session whose log changes from now on.
-    pub(super) fn changes(&self, disk: &Disk) -> Result<Changes, StoreError> {
-        let (listener, changed) = mpsc::unbounded_channel();
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let watcher = match shared.upgrade() {
-            Some(watcher) => watcher,
-            None => {
-                let watcher = Arc::new(LogWatcher::start(disk)?);
-                *shared = Arc::downgrade(&watcher);
-                watcher
-            }
-        };
-        watcher.listeners.add(listener);
-        Ok(Changes::new(changed, watcher))
-    }
-}
-
-impl LogWatcher {
-    fn start(disk: &Disk) -> Result<Self, StoreError> {
-        dirs::make_all(&disk.root)?;
-        let root = disk.root.clone();
-        let failed = |error: notify::Error| io_error("watch", &root)(std::io::Error::other(error));
-        let listeners = Arc::new(Listeners::default());
-        let (mut logs, tell) = (KnownLogs::of(&root), listeners.clone());
-        let seen = move |event: Result<Event, notify::Error>| {
-            logs.changed_by(event).iter().for_each(|id| tell.report(id));
-        };
-        let mut watcher = notify::recommended_watcher(seen).map_err(failed)?;
-        watcher.watch(&root, RecursiveMode::Recursive).map_err(failed)?;
-        Ok(Self { _watcher: watcher, listeners })
-    }
+/// Reports every session whose log changes from now on.
+pub(super) fn watch(disk: &Disk) -> Result<Changes, StoreError> {
+    dirs::make_all(&disk.root)?;
+    let (tell, changed) = mpsc::unbounded_channel();
+    let root = disk.root.clone();
+    let failed = |error: notify::Error| io_error("watch", &root)(std::io::Error::other(error));
+    let mut logs = KnownLogs::of(&root);
+    let seen = move |event: Result<Event, notify::Error>| {
+        for id in logs.changed_by(event) {
+            let _ = tell.send(id);
+        }
+    };
+    let mut watcher = notify::recommended_watcher(seen).map_err(failed)?;
+    watcher.watch(&root, RecursiveMode::Recursive).map_err(failed)?;
+    Ok(Changes::new(changed, watcher))
 }
 
 /// The logs in a directory, as they were when events were last missed.
@@ -163,22 +119,5 @@ mod tests {
         assert_eq!(logs.changed_by(overflow()), [], "each change is reported once");
         log.append(Timestamp::UNIX_EPOCH, Vec::new()).unwrap();
         assert_eq!(logs.changed_by(Err(notify::Error::generic("too many"))), [one]);
-    }
-
-    /// A watcher costs a lot where there are many sessions.
-    #[tokio::test]
-    async fn streams_of_changes_share_a_watcher() {
-        let folder = tempfile::tempdir().unwrap();
-        let (disk, shared, holder) =
-            (disk(folder.path()), SharedWatcher::default(), Holder::this_process(None));
-        let first = shared.changes(&disk).unwrap();
-        let watcher = shared.0.lock().unwrap().upgrade().unwrap();
-        let mut second = shared.changes(&disk).unwrap();
-        assert!(Arc::ptr_eq(&watcher, &shared.0.lock().unwrap().upgrade().unwrap()));
-        drop((first, watcher));
-        let (id, ..) = disk.create("one", Timestamp::UNIX_EPOCH, Vec::new(), &holder).unwrap();
-        assert_eq!(second.next().await, Some(id));
-        drop(second);
-        assert!(shared.0.lock().unwrap().upgrade().is_none(), "nobody follows it");
     }
 }

@@ -76,6 +76,10 @@ fn opened(path: &Path, log: &[u8]) -> io::Result<Option<AppendLog>> {
     let known = copy.read()?;
     // A line that was cut off by a kill is completed.
     let whole = known.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    if whole > log.len() && known.starts_with(log) {
+        // A server that is behind has less than this host has seen, or the servers have lost something.
+        return Ok(None);
+    }
     if !log.starts_with(&known[..whole]) {
         // It is not overwritten: it may be what the servers have lost.
         return Err(io::Error::new(
@@ -109,6 +113,8 @@ mod tests {
         std::fs::write(&path, "one\ntwo\nthr").unwrap();
         catch_up(&path, b"one\ntwo\nthree\nfour\n");
         assert_eq!(read(), "one\ntwo\nthree\nfour\n", "the end of a killed writer is completed");
+        catch_up(&path, b"one\n");
+        assert_eq!(read(), "one\ntwo\nthree\nfour\n", "it has more than a server that is behind");
         catch_up(&path, b"one\nother\nthree\nfour\nfive\n");
         assert_eq!(read(), "one\ntwo\nthree\nfour\n");
     }

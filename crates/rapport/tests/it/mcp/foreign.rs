@@ -160,7 +160,9 @@ fn the_inspector_leads_a_worker_with_a_server_per_call() {
     assert_eq!(wait()["pendingQuestion"], "Which colour?");
     let answered = call("answer_worker_question", &[&task, "answer=Blue"]);
     assert_eq!(answered["success"], true, "{answered}");
-    assert_eq!(wait()["needsPerson"], true);
+    let asked = wait();
+    assert_eq!(asked["needsPerson"], true, "{asked}");
+    assert_eq!(asked["pendingQuestion"], "Start the work with this plan?", "{answered} {asked}");
     confirm(&project);
     let ended = wait();
     assert_eq!(ended["status"], "completed", "{ended}");
